@@ -136,12 +136,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _deselect(config, items, other)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    standing = session.config.stash.get(_STANDING, None)
-    if standing is not None and standing.member is not None:
-        standing.member.conclude()
-
-
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
@@ -224,11 +218,11 @@ def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Opti
         return  # tests that can't be collected have a message of their own
     standing = config.stash.get(_STANDING, None)
     if standing is not None and standing.baseline is not None:
-        from pytest_roofline.session.baseline import nothing_to_compare
-
-        plain = sum("benchmark" in getattr(item, "fixturenames", ()) for item in session.items)
-        why = nothing_to_compare(standing.baseline.path, plain)
-        raise pytest.UsageError(f"{spelled(config, 'gate')}: {why}")
+        raise pytest.UsageError(
+            f"{spelled(config, 'gate')}: no test here uses the fixture roofline, so there is nothing to compare. Of"
+            " tests with pytest-benchmark's own fixture hold the --benchmark-json files against each other with"
+            " `roofline check`."
+        )
     # Under pytest-xdist nothing is measured, and the process that starts the others has no tests.
     beside_others = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
     asked = spelled(config, "assert_bounds")
@@ -249,15 +243,13 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
             f"no case to measure: there are no values for the parameters of {', '.join(sorted(unset))}"
         )
     kind = kind_of(config)
-    selection = " and ".join(
-        f"-{flag} {expression!r}"
-        for flag, expression in (("m", config.option.markexpr), ("k", config.option.keyword))
-        if expression
-    )
+    by_mark, by_name = config.option.markexpr, config.option.keyword
+    selection = " and ".join(f"-{flag} {one!r}" for flag, one in (("m", by_mark), ("k", by_name)) if one)
+    # Markers name devices; names don't.
+    advice = "" if by_name and not by_mark else f"Choose the device with {spelled(config, 'device')}; "
     raise pytest.UsageError(
         f"no case is left to measure: {collected} were collected for the device {kind}, and "
-        f"{selection or 'the selection'} leaves none. "
-        f"Choose the device with {spelled(config, 'device')}; --collect-only shows the cases."
+        f"{selection or 'the selection'} leaves none. {advice}--collect-only shows the cases."
     )
 
 

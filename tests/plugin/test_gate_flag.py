@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
 
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.session import analysis
-from pytest_roofline.session.analysis import Answer
 from pytest_roofline.session.baseline import Baseline
 from pytest_roofline.session.hooks import SessionHooks
 from pytest_roofline.session.run import Run
@@ -75,57 +73,31 @@ def test_a_run_that_was_cut_short_is_not_judged(exitstatus: int) -> None:
     assert run.widths == []
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    calls: list[tuple[str, ...]] = []
-
-    def ask(command: str, *arguments: str) -> Answer:
-        calls.append((command, *arguments))
-        return Answer(command=command, code=3, out="a table", err="Error: another machine")
-
-    monkeypatch.setattr(analysis, "ask", ask)
-    return calls
-
-
-def _run(tmp_path: Path, baseline: Baseline | None, *stats: Any) -> Run:
-    chosen = options(results=tmp_path / "results", gate_options=("--strict",), label="here")
-    run = Run(chosen, torch.device("cpu"), (), baseline=baseline)
+def test_without_a_gate_or_a_measurement_nothing_is_checked(tmp_path: Path) -> None:
+    """A run that measured nothing is red for that."""
+    run = Run(options(results=tmp_path, label="here"), torch.device("cpu"), ())
     run.open_results("1a2b3c4d")
-    run.stats += stats
-    return run
+    run.stats.append(object())
+    assert run.check(90) == 0
+    gated = Run(
+        options(results=tmp_path, label="here"),
+        torch.device("cpu"),
+        (),
+        baseline=Baseline(path=tmp_path, files=(), options={}),
+    )
+    gated.open_results("1a2b3c4d")
+    assert gated.check(90) == 0
 
 
-def test_a_run_hands_its_file_to_the_check(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
-    """With the user's options; a comparison that could not be made is 4, and all that was said is shown."""
-    baseline = Baseline(path=tmp_path / "base", files=(tmp_path / "base" / "1.json",))
-    run = _run(tmp_path, baseline, object())
-    assert run.check(90) == 4
-    assert run.file is not None
-    (call,) = asked
-    assert call[:5] == ("check", str(run.file.path), "--baseline", str(tmp_path / "base" / "1.json"), "--strict")
-    assert run.printed == [
-        "a table",
-        "Error: another machine",
-        f"gate against {tmp_path / 'base'}: FAILED: not all of it could be compared, or settled",
-    ]
-
-
-def test_without_a_gate_nothing_is_checked(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
-    """Nor where nothing was measured: then the run is red for that."""
-    assert _run(tmp_path, None, object()).check(90) == 0
-    assert _run(tmp_path, Baseline(path=tmp_path, files=())).check(90) == 0
-    assert asked == []
-
-
-def test_where_the_results_are_is_told_without_the_way_back(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
-    """The folder may have been given by way of another one."""
+def test_results_that_can_not_be_shown_are_named_without_the_way_back(tmp_path: Path) -> None:
+    """The folder may have been given by way of another one. Why they can't is shown, too."""
     (tmp_path / "project").mkdir()
     run = Run(options(results=tmp_path / "project" / ".." / "results", label="here"), torch.device("cpu"), ())
     run.open_results("1a2b3c4d")
     run.stats.append(SimpleNamespace(extra_info={KEY: {}}))
-    run.summarise(90)
-    assert [call[0] for call in asked] == ["summary"]
+    assert not run.summarise(90)
     assert run.file is not None
+    assert run.printed[0].startswith("ERROR: the results could not be shown: ")
     assert run.printed[-1] == f"results: {tmp_path / 'results' / 'here' / run.file.readable.name}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 import time
@@ -151,16 +150,11 @@ def test_the_source_of_a_setting_is_told(outside: pytest.Pytester) -> None:
 def test_a_missing_baseline_is_refused_with_the_command_that_makes_one(
     outside: pytest.Pytester, sessions: tuple[str, ...]
 ) -> None:
-    """Before anything is measured; the command is this one, without the gate."""
-    says, _, command = refused(outside, *KEPT, *sessions, "--roofline-gate", "base", "-k", "mine or other").partition(
-        "Make one with the code that is known to be good: "
+    """Before anything is measured."""
+    assert refused(outside, *KEPT, *sessions, "--roofline-gate", "base") == (
+        "--roofline-gate base: no such file or folder. Make one on this machine, of code that is good: "
+        "pytest TESTS --roofline-sessions=5 --roofline-results=base"
     )
-    assert says == "--roofline-gate base: no such file or folder. "
-    arguments = shlex.split(command)
-    assert arguments[0] == "pytest"
-    assert arguments[-6:] == ["-k", "mine or other", "--roofline-sessions", "5", "--roofline-results", "base"]
-    assert "--roofline-gate" not in arguments
-    assert arguments.count("--roofline-sessions") == arguments.count("--roofline-results") == 1
 
 
 def test_a_baseline_that_is_cut_off_is_refused(outside: pytest.Pytester) -> None:
@@ -170,26 +164,12 @@ def test_a_baseline_that_is_cut_off_is_refused(outside: pytest.Pytester) -> None
 
 
 def test_a_gate_over_tests_that_measure_nothing_does_not_pass(outside: pytest.Pytester) -> None:
-    """Though all of them pass: there is nothing to compare."""
-    outside.makepyfile("def test_plain(): pass")
-    (outside.path / "base.json").write_text(BASELINE)
-    run = outside.runpytest_subprocess(*KEPT, "--roofline-gate", "base.json", "-k", "plain")
-    assert run.ret == 4
-    run.stderr.fnmatch_lines(["ERROR: --roofline-gate: no test here measures, so there is nothing to compare."])
-
-
-def test_a_gate_over_plain_benchmarks_says_how_they_are_compared(outside: pytest.Pytester) -> None:
-    """They do measure, though not with the fixture roofline."""
+    """Though all of them pass: there is nothing to compare. Plain benchmarks are told by which command."""
     outside.makepyfile("def test_plain(benchmark): benchmark(int)\ndef test_other(): pass")
     (outside.path / "base.json").write_text(BASELINE)
     run = outside.runpytest_subprocess(*KEPT, "--roofline-gate", "base.json")
     assert run.ret == 4
-    run.stderr.fnmatch_lines(
-        [
-            "ERROR: --roofline-gate: no test here uses the fixture roofline, *(1 here)*:"
-            " roofline check NEW --baseline base.json"
-        ]
-    )
+    run.stderr.fnmatch_lines(["ERROR: --roofline-gate: no test here uses the fixture roofline, *`roofline check`."])
 
 
 def test_a_gate_leaves_errors_of_collection_their_own_message(outside: pytest.Pytester) -> None:
@@ -210,14 +190,16 @@ def test_to_look_at_the_tests_is_no_set_and_no_gate(outside: pytest.Pytester, sh
 
 
 def test_tests_that_measure_nothing_are_not_repeated(outside: pytest.Pytester) -> None:
-    """The first session shows it; sessions were asked for, and there is none. What would be kept is told."""
+    """The first session shows it; sessions were asked for, and there is none."""
     outside.makepyfile("def test_plain(): pass")
     run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "3", "-k", "plain")
     assert run.ret == 4
-    at = run.stdout.lines.index("session 1 of 3: every test passed and nothing was measured (exit code 0)")
-    stopped, told, *_ = run.stdout.lines[at + 1 :]
-    assert stopped == "stopped after session 1 of 3"
-    assert told.startswith("a set keeps what the fixture roofline measures. ")
+    run.stdout.fnmatch_lines(
+        [
+            "session 1 of 3 ended with exit code 0: nothing was measured with the fixture roofline",
+            "stopped after session 1 of 3",
+        ]
+    )
 
 
 def test_pytest_in_a_test_is_of_no_set(outside: pytest.Pytester) -> None:
@@ -261,7 +243,7 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
         [
             "*= set of 3 sessions =*",
             "Sessions of the same code: how far they scatter",
-            f"session 2 of 3 crashed (SIGKILL): {files[2]} has what it measured before",
+            f"session 2 of 3 crashed (SIGKILL): {files[2]} has what it measured",
             *(f"results: {file}" for file in files.values()),
         ]
     )
@@ -275,8 +257,7 @@ def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester
     files = {place.index: path for path in outside.path.rglob("*.json") if (place := _session(path).set) is not None}
     run.stdout.fnmatch_lines(
         [
-            f"session {number} of 2 crashed (exit code 0 before pytest had ended): "
-            f"{files[number]} has what it measured before"
+            f"session {number} of 2 crashed (exit code 0 before pytest had ended): {files[number]} has what it measured"
             for number in (1, 2)
         ]
     )
@@ -284,17 +265,6 @@ def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester
     assert (session.complete, session.planned, session.finished) == (False, 2, 1)
     assert session.not_run == ("test_then",)
     assert list(outside.path.rglob("*.journal")) == []
-
-
-def test_a_session_that_is_left_while_tests_are_collected_is_no_session(outside: pytest.Pytester) -> None:
-    """Before it has a file."""
-    outside.makepyfile("import os; os._exit(0)")
-    run = outside.runpytest_subprocess(*KEPT, "--roofline-sessions", "2")
-    assert run.ret == 3
-    assert run.stdout.lines[-2:] == [
-        f"session {number} of 2 crashed (exit code 0 before pytest had ended): nothing of it was kept"
-        for number in (1, 2)
-    ]
 
 
 def test_a_set_that_is_killed_leaves_no_process(outside: pytest.Pytester) -> None:

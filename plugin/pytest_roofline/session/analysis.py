@@ -1,21 +1,23 @@
-"""The ``roofline`` commands that show a run or judge it, as a library: what they print is kept and returned."""
+"""What the analysis package makes of a run's results, as lines for pytest's terminal: tables, report, and scatter.
+
+It is loaded at the end of a run only.
+"""
 
 from __future__ import annotations
 
-import io
-import os
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-CRASHED = 70
-"""The exit code of a command that raised an error of its own (EX_SOFTWARE). What was measured is on disk before."""
+if TYPE_CHECKING:
+    from roofline.show.tables import Table
 
 
 class AnalysisError(Exception):
-    """The analysis could not be asked: a message about its input, or a fault of its own with the traceback."""
+    """Results could not be shown or judged: a message about them, or a fault of the analysis with its traceback."""
 
 
 @contextmanager
@@ -24,66 +26,79 @@ def guarded() -> Iterator[None]:
 
     :raises AnalysisError: something did.
     """
+    from click import ClickException
+
     from roofline.files.text import ReadError
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a project's tests may make errors of them
         try:
             yield
+        except ClickException as error:
+            raise AnalysisError(error.format_message()) from error
         except ReadError as error:
             raise AnalysisError(str(error)) from error
         except Exception as error:
             raise AnalysisError("".join(traceback.format_exception(error)).rstrip()) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a command of the program said, and its exit code."""
+@guarded()
+def summary(results: Path, width: int) -> list[str]:
+    """The tables of ``roofline summary``.
 
-    command: str
-    code: int
-    out: str
-    err: str
+    :raises AnalysisError: they can't be made.
+    """
+    from roofline.cli.result_tables import run_tables
+    from roofline.machine.published import load
+    from roofline.model.points import points_of
+    from roofline.results.reader import read_file
 
-    def lines(self) -> Iterator[str]:
-        """What to show: its output, and why it failed where it did."""
-        if self.out:
-            yield self.out
-        if self.code:
-            yield f"roofline {self.command} ended with exit code {self.code}: {self.err}"
-
-
-def ask(command: str, *arguments: str) -> Answer:
-    """Do what ``roofline COMMAND ARGUMENTS`` does."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            with guarded():
-                code = _run(command, arguments)
-        except AnalysisError as error:
-            code = CRASHED
-            err.write(str(error))
-    return Answer(command=command, code=code, out=out.getvalue().rstrip(), err=err.getvalue().strip())
+    result = read_file(results)
+    tables = run_tables(result, points_of(result, load(None)), verbose=False)
+    return rendered(tables, width, complete=f"roofline summary {results} --format markdown")
 
 
-def _run(command: str, arguments: tuple[str, ...]) -> int:
-    from roofline.cli import program
-    from roofline.text.units import VERBOSE_BY
+@guarded()
+def report(results: Path, folder: Path, width: int) -> list[str]:
+    """Write what ``roofline report`` writes into a folder; its tables, and the paths.
 
-    # pytest has no --width, and -v of its own: hints name what gives more there.
-    with _environment({VERBOSE_BY: "--roofline-gate-options=-v"} if command == "check" else {}):
-        return program.main([command, *arguments], wider="the environment variable COLUMNS={}")
+    :raises AnalysisError: it can't be made.
+    """
+    from roofline.cli.plot_report import report_tables, write_report
+    from roofline.machine.published import load
+    from roofline.model.points import points_of
+    from roofline.results.reader import read_file
+
+    result = read_file(results)
+    runs = [(result, points_of(result, load(None)))]
+    paths, _ = write_report(runs, folder)
+    shown = rendered(report_tables(runs, verbose=False), width, complete=str(folder / "summary.md"))
+    return [*shown, "", *map(str, paths)]
 
 
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+@guarded()
+def scatter(results: Sequence[Path], width: int) -> tuple[list[str], bool]:
+    """The table of ``roofline sessions``, and whether it has the cases that were measured.
+
+    :raises AnalysisError: it can't be made.
+    """
+    from roofline.comparison.scatter import sessions_table
+    from roofline.machine.published import load
+    from roofline.model.points import cases, place_all
+    from roofline.results.reader import read
+
+    points = place_all(read(results).files, load(None))
+    table = sessions_table(points)
+    return rendered([table], width), bool(table.rows) or not cases(points)
+
+
+def rendered(tables: Sequence[Table[Any]], width: int, complete: str = "") -> list[str]:
+    """Tables as lines. pytest has no option for their width: they name the variable that sets it.
+
+    :param complete: the command or file that has the columns that don't fit.
+    """
+    from roofline.show.render import render
+
+    wider = "the environment variable COLUMNS={}"
+    texts = (render(table, "table", width, complete=complete, wider=wider) for table in tables)
+    return "\n".join(texts).rstrip().split("\n")

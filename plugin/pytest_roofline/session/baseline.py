@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_roofline import pytest_exit_codes
 from pytest_roofline.session import analysis
 
-SESSIONS_OF_A_BASELINE = 5
-"""What the command that makes a baseline asks for: the gate has to know how far sessions of one code scatter."""
-
 
 class NoBaseline(ValueError):
-    """There is nothing to compare with. The message says why and how to make it."""
+    """There is nothing to compare with. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """``path`` as `plain` makes it, ``files`` the results there, and ``left_out`` why other files are none of it."""
+    """``path`` as `plain` makes it, ``files`` the results there, and ``left_out`` why other files are none of it.
+
+    ``options`` are those of `options_of_check` to judge by.
+    """
 
     path: Path
     files: tuple[Path, ...]
+    options: Mapping[str, Any]
     left_out: tuple[str, ...] = ()
 
 
@@ -41,7 +42,7 @@ class Gated:
     lines: tuple[str, ...]
 
 
-def baseline(path: Path) -> Baseline:
+def baseline(path: Path, options: Mapping[str, Any]) -> Baseline:
     """The result files at ``path``, a file or a folder.
 
     Files of a folder that are no result, have no benchmarks or were measured under a profiler are left out of it.
@@ -74,26 +75,13 @@ def baseline(path: Path) -> Baseline:
         raise NoBaseline(f"{_first(broken)}. Remove what is broken from the folder, or restore it")
     if not files:
         raise NoBaseline(_first(left_out) or "a folder without a result file (*.json)")
-    return Baseline(path=path, files=tuple(files), left_out=tuple(left_out))
+    return Baseline(path=path, files=tuple(files), options=options, left_out=tuple(left_out))
 
 
 def _first(reasons: Sequence[str]) -> str:
     """The first of them, and how many more there are, without the full stop at the end."""
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return f"{reasons[0].removesuffix('.')}{more}" if reasons else ""
-
-
-def making(path: Path, arguments: Iterable[str], flags: Iterable[str]) -> str:
-    """The command that makes a baseline, and which path it then has, as a sentence.
-
-    :param arguments: pytest's command line.
-    :param flags: to leave out of it, with their values: the gate's, and those that are set anew.
-    """
-    folder = path.with_suffix("") if path.suffix == ".json" or path.is_file() else path
-    command = ["pytest", *_without(arguments, frozenset(flags))]
-    command += ["--roofline-sessions", str(SESSIONS_OF_A_BASELINE), "--roofline-results", str(folder)]
-    named = "" if folder == path else f" and name that folder: --gate {shlex.quote(str(folder))}"
-    return f"Make one with the code that is known to be good: {shlex.join(command)}{named}"
 
 
 def plain(path: Path) -> Path:
@@ -104,78 +92,51 @@ def plain(path: Path) -> Path:
     return shorter if shorter.exists() and shorter.samefile(path) else path
 
 
-def nothing_to_compare(path: Path, plain_benchmarks: int) -> str:
-    """Why a run whose tests measure nothing is not held against ``path``, and what to do, as sentences.
+def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str, Any]:
+    """Options of ``roofline check`` as `roofline.cli.check.judge_results` takes them, but for the sides.
 
-    :param plain_benchmarks: how many of its tests use pytest-benchmark's own fixture.
+    :param verbose: whether pytest was asked for more, by its own ``-v``.
+    :raises ValueError: the command has something against them, or they are not for judging.
     """
-    if not plain_benchmarks:
-        return "no test here measures, so there is nothing to compare."
-    return (
-        "no test here uses the fixture roofline, so there is nothing to compare. For those that use pytest-benchmark's"
-        f" own ({plain_benchmarks} here), {comparing_plain_benchmarks(shlex.quote(str(path)))}"
-    )
-
-
-def comparing_plain_benchmarks(baseline: str) -> str:
-    """What to do with tests that use pytest-benchmark's own fixture, as the end of a sentence.
-
-    :param baseline: as a word of a command.
-    """
-    return (
-        "let each run write a file, pytest --benchmark-json NEW/1.json, and ask: roofline check NEW --baseline"
-        f" {baseline}"
-    )
-
-
-def objection(of: Baseline, options: Sequence[str]) -> str | None:
-    """What ``roofline check`` has against the options, asked before anything is measured; None if nothing."""
     import click
 
     from roofline.cli.check import check
     from roofline.cli.inputs import device_table
-    from roofline.schema.expected_file import ExpectedFileError, read
 
-    some = str(of.files[0])
+    side = Path("NEW")
     try:
-        given = check.make_context("check", [some, "--baseline", some, *options]).params
+        given = check.make_context("check", [str(side), "--baseline", str(side), *words]).params
         device_table(given["devices"])
-        if given["expect"]:
-            read(Path(given["expect"]))
     except click.ClickException as error:
-        return error.format_message()
-    except ExpectedFileError as error:
-        return f"--expect: {error}"
-    except click.exceptions.Exit:
-        return "asking for help is no check"
-    return None
+        raise ValueError(f"roofline check says: {error.format_message()}") from error
+    except click.exceptions.Exit as error:
+        raise ValueError("asking for help is no check") from error
+    shown = {name: given.pop(name) for name in ("form", "output", "width")}
+    if (given.pop("new"), given.pop("base"), shown["output"]) != ((side,), (side,), None):
+        raise ValueError(
+            "give options alone: the baseline is that of the gate, and `roofline check` itself writes its table to a"
+            " file"
+        )
+    return {**given, "verbose": given["verbose"] or verbose}
 
 
-def verdict(of: Baseline, new: Sequence[Path], options: Sequence[str], width: int) -> Gated:
-    """Let ``roofline check`` hold a run's result files against the baseline.
+def verdict(of: Baseline, new: Sequence[Path], width: int) -> Gated:
+    """Hold a run's result files against the baseline, as ``roofline check`` does."""
+    lines: list[str] = []
+    try:
+        with analysis.guarded():
+            from roofline.cli.check import judge_results
 
-    :param options: more of its options.
-    """
-    before = [argument for path in of.files for argument in ("--baseline", str(path))]
-    answer = analysis.ask("check", *map(str, new), *before, *options, "--format", "table", "--width", str(width))
-    code = pytest_exit_codes.of_check(answer.code)
-    lines = [text for text in (answer.out, answer.err) if text]
+            judged = judge_results(new=new, base=of.files, **of.options)
+            lines += analysis.rendered(judged.tables(verbose=of.options["verbose"]), width)
+            lines += judged.gate.messages
+            code = pytest_exit_codes.of_check(judged.gate.exit_code)
+    except analysis.AnalysisError as error:
+        lines.append(f"Error: {error}")
+        code = pytest_exit_codes.USAGE_ERROR
     lines += [f"left out of the baseline: {reason}" for reason in of.left_out]
     said = {
         pytest_exit_codes.PASSED: "passed",
         pytest_exit_codes.FAILED: "FAILED: slower than the baseline",
     }.get(code, "FAILED: not all of it could be compared, or settled")
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))
-
-
-def _without(arguments: Iterable[str], flags: frozenset[str]) -> list[str]:
-    kept = []
-    value = False
-    for argument in arguments:
-        if value:
-            value = False
-        elif argument in flags:
-            value = True
-        elif argument.partition("=")[0] not in flags:
-            kept.append(argument)
-    return kept

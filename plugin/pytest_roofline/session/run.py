@@ -311,7 +311,7 @@ class Run:
         document[KEY] = to_json(self.session())
 
     def summarise(self, width: int) -> bool:
-        """Let the ``roofline`` program show the file, and make the report where one was asked for.
+        """Show the file as ``roofline summary`` does, or make the report where one was asked for.
 
         What is wrong with all rows, a profiler around the process, is said once before.
 
@@ -326,11 +326,17 @@ class Run:
         if not self.stats:
             self.file.discard()
             return True
-        path = str(self.file.readable)
-        command = ("report", path, "-o", str(self.file.beside("report"))) if self.options.report else ("summary", path)
-        answer = analysis.ask(*command, "--width", str(width))
-        self.printed += (*answer.lines(), f"results: {plain(self.file.readable)}")
-        return answer.code == 0
+        path = self.file.readable
+        try:
+            if self.options.report:
+                self.printed += analysis.report(path, self.file.beside("report"), width)
+            else:
+                self.printed += analysis.summary(path, width)
+        except analysis.AnalysisError as error:
+            self.printed += (f"ERROR: the results could not be shown: {error}", f"results: {plain(path)}")
+            return False
+        self.printed.append(f"results: {plain(path)}")
+        return True
 
     def check(self, width: int) -> int:
         """Hold the file against the baseline, where there is one. Nothing measured is no verdict.
@@ -339,7 +345,7 @@ class Run:
         """
         if self._baseline is None or self.file is None or not self.stats:
             return pytest_exit_codes.PASSED
-        gated = verdict(self._baseline, [self.file.path], self.options.gate_options, width)
+        gated = verdict(self._baseline, [self.file.path], width)
         self.printed += gated.lines
         return gated.code
 

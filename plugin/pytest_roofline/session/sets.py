@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shlex
 import shutil
 import signal
 import sys
 import tempfile
-import textwrap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,19 +22,43 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import disabled, spelled
-from pytest_roofline.options import SETTINGS, Options
+from pytest_roofline.options import Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
 from pytest_roofline.session import analysis
 from pytest_roofline.session import baseline as baselines
 from pytest_roofline.session.baseline import Baseline
 from roofline.results import journal
-from roofline.schema.record import KEY, SessionSet
+from roofline.schema.record import SessionSet
 
 if TYPE_CHECKING:
     import pytest
 
 VARIABLE = "ROOFLINE_SESSION"
 """Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal.
+
+    ``cut_off``: it left its journal, so pytest didn't come to its end, as where a test calls ``os._exit(0)``.
+    """
+
+    index: int
+    code: int
+    file: Path | None
+    cut_off: bool = False
+
+    @property
+    def crash(self) -> str | None:
+        """What it died of; None where it ended as pytest does."""
+        if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
+            whole = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
+            return f"exit code {self.code} before pytest had ended" if self.cut_off and self.code in whole else None
+        try:
+            return f"exit code {self.code}" if self.code > 0 else signal.Signals(-self.code).name
+        except ValueError:
+            return f"signal {-self.code}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,38 +75,28 @@ class Member:
     def point_to(self, results: Path) -> None:
         self.pointer.write_text(str(results.absolute()), encoding="utf-8")
 
-    def conclude(self) -> None:
-        """Tell that pytest has come to the session's end. A process that a test leaves (``os._exit``) never does."""
-        with suppress(OSError):  # the process that started this one is gone, and its folder with it
-            self._end.touch()
-
-    @property
-    def concluded(self) -> bool:
-        return self._end.exists()
-
-    @property
-    def _end(self) -> Path:
-        return self.pointer.with_suffix(".concluded")
-
-    def collect(self) -> Path | None:
-        """The results file, once the child has ended; of one that was killed, made of its journal.
+    def ended(self, code: int) -> Ended:
+        """How it ended, with its results file; of one that was killed that is made of its journal.
 
         A journal without a measurement is taken away, and so is one whose JSON is made; one that can't be read stays.
         """
+        index = self.place.index
         if not self.pointer.exists():
-            return None
+            return Ended(index=index, code=code, file=None)
         path = Path(self.pointer.read_text(encoding="utf-8"))
         left = path.with_suffix(journal.SUFFIX)
-        if left.exists() and not path.exists():
+        cut_off = left.exists() and not path.exists()
+        if cut_off:
             try:
                 if left.stat().st_size and journal.load(left)["benchmarks"]:
                     journal.recover(left)
                 left.unlink()
             except ValueError:  # damaged: what is left in it is the user's to restore
-                return None
+                pass
             except OSError:  # the disk is full: every command reads the journal as well
-                return baselines.plain(left)
-        return baselines.plain(path) if path.exists() else None
+                path = left
+        file = baselines.plain(path) if path.exists() else None
+        return Ended(index=index, code=code, file=file, cut_off=cut_off)
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
@@ -177,17 +188,16 @@ def _given(config: pytest.Config, flags: Mapping[str, str]) -> str | None:
 
 
 def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> Baseline:
+    from roofline.comparison.comparison import how_to_make
+
     try:
-        found = baselines.baseline(path)
+        judging = baselines.options_of_check(options, verbose=config.option.verbose > 0)
+    except ValueError as error:
+        raise Refused(f"{spelled(config, 'gate_options')}: {error}") from error
+    try:
+        return baselines.baseline(path, judging)
     except baselines.NoBaseline as error:
-        anew = ("gate", "gate_options", "sessions", "results")
-        flags = [flag for setting in SETTINGS if setting.name in anew for flag in (setting.flag, setting.short_flag)]
-        how = baselines.making(path, config.invocation_params.args, flags)
-        raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how}") from error
-    objection = baselines.objection(found, options) if options else None
-    if objection is not None:
-        raise Refused(f"{spelled(config, 'gate_options')}: roofline check says: {objection}")
-    return found
+        raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how_to_make(path)}") from error
 
 
 def _repeat(config: pytest.Config, chosen: Options, baseline: Baseline | None) -> int:
@@ -200,41 +210,10 @@ def _repeat(config: pytest.Config, chosen: Options, baseline: Baseline | None) -
         lambda text: say(f" {text} ".center(width, "=")),
         stop_at_failure=bool(config.getvalue("maxfail")),
     )
-    code, lines = conclude(ended, chosen.sessions, width, baseline, chosen.gate_options)
+    code, lines = conclude(ended, chosen.sessions, width, baseline)
     say("\n".join([f" set of {chosen.sessions} sessions ".center(width, "="), *lines]))
     return code
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal.
-
-    ``concluded``: pytest came to its end. Where a code of pytest's is that of something else that left the process, the
-    file lacks what would have been measured after it, and doesn't tell so.
-    """
-
-    index: int
-    code: int
-    file: Path | None
-    concluded: bool = True
-
-    @property
-    def crash(self) -> str | None:
-        """What it died of; None where it ended as pytest does."""
-        if not self.concluded and self.code in _AT_THE_END:
-            return f"exit code {self.code} before pytest had ended"
-        if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
-            return None
-        if self.code > 0:
-            return f"exit code {self.code}"
-        try:
-            return signal.Signals(-self.code).name
-        except ValueError:
-            return f"signal {-self.code}"
-
-
-_AT_THE_END = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
-"""What pytest ends with after a whole session, and not before one, as where it could not do what was asked."""
 
 Launch = Callable[[Mapping[str, str]], int]
 """Runs one session to its end, with these variables in its environment, and returns its exit code."""
@@ -262,24 +241,17 @@ def run(
             child = Member(place=place, pointer=Path(folder) / str(index))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
-            ended.append(Ended(index=index, code=code, file=child.collect(), concluded=child.concluded))
+            ended.append(child.ended(code))
             if ended[-1].crash is None and (code in stops or ended[-1].file is None):
                 break
     return tuple(ended)
 
 
-def conclude(
-    ended: Sequence[Ended],
-    count: int,
-    width: int,
-    baseline: Baseline | None = None,
-    gate_options: Sequence[str] = (),
-) -> tuple[int, list[str]]:
+def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline | None = None) -> tuple[int, list[str]]:
     """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
     file, and if a case of one of them can be used.
 
-    How far its sessions scatter and whether they pass the gate are the ``roofline`` program's to tell, each once for
-    all. The gate is not asked of a set that was interrupted.
+    Scatter and gate are of all sessions together. The gate is not asked of a set that was interrupted.
     """
     files = [one.file for one in ended if one.file is not None]
     code = pytest_exit_codes.worst(one.code if one.crash is None else pytest_exit_codes.INTERNAL_ERROR for one in ended)
@@ -287,47 +259,26 @@ def conclude(
         code = pytest_exit_codes.USAGE_ERROR
     lines: list[str] = []
     if len(files) > 1:
-        shown = analysis.ask("sessions", *map(str, files), "--width", str(width))
-        unusable = shown.code == _NOTHING_USABLE and baseline is None and any(map(_has_cases, files))
-        lines += [shown.out, *_wrapped(_NO_BASELINE, width)] if unusable else shown.lines()
-        if unusable and code == pytest_exit_codes.PASSED:
-            code = pytest_exit_codes.USAGE_ERROR
+        try:
+            shown, usable = analysis.scatter(files, width)
+        except analysis.AnalysisError as error:
+            shown, usable = [f"ERROR: how far the sessions scatter could not be shown: {error}"], True
+        lines += shown
+        if not usable and baseline is None:
+            lines.append("no session of this set has a case that can be used, for the reasons above. Measure again.")
+            code = pytest_exit_codes.USAGE_ERROR if code == pytest_exit_codes.PASSED else code
     if baseline is not None and code == pytest_exit_codes.INTERRUPTED:
         lines.append(f"not held against {baseline.path}: interrupted")
     elif baseline is not None and files:
-        gated = baselines.verdict(baseline, files, gate_options, width)
+        gated = baselines.verdict(baseline, files, width)
         lines += gated.lines
         code = gated.code if code == pytest_exit_codes.PASSED else code
     elif baseline is not None:
         lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
         code = pytest_exit_codes.worst((code, pytest_exit_codes.USAGE_ERROR))
     lines += remarks(ended, count)
-    if any(one.code == pytest_exit_codes.PASSED and one.crash is None and one.file is None for one in ended):
-        named = "BASELINE" if baseline is None else shlex.quote(str(baseline.path))
-        lines += _wrapped(_NO_FIXTURE + baselines.comparing_plain_benchmarks(named), width)
     lines += [f"results: {file}" for file in files]
     return code, lines
-
-
-_NOTHING_USABLE = 3
-"""The exit code of ``roofline sessions`` where no session has a case that can be used."""
-
-_NO_BASELINE = (
-    "not usable as a baseline: no session of this set has a case that can be used, for the reasons above. Measure again"
-)
-
-_NO_FIXTURE = "a set keeps what the fixture roofline measures. For tests that use pytest-benchmark's own, "
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """A long line in parts; none of them in the middle of a path."""
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def _has_cases(results: Path) -> bool:
-    """Whether there is more in a file than roofs, which are no cases and of which nobody makes a baseline."""
-    rows = journal.load(results)["benchmarks"]
-    return any(row["extra_info"][KEY]["case"]["mode"] != "roof" for row in rows)
 
 
 def remarks(ended: Sequence[Ended], count: int) -> list[str]:
@@ -335,25 +286,16 @@ def remarks(ended: Sequence[Ended], count: int) -> list[str]:
     lines = []
     for one in ended:
         name = f"session {one.index} of {count}"
+        kept = (
+            "nothing was measured with the fixture roofline" if one.file is None else f"{one.file} has what it measured"
+        )
         if one.crash is not None:
-            kept = "nothing of it was kept" if one.file is None else f"{one.file} has what it measured before"
             lines.append(f"{name} crashed ({one.crash}): {kept}")
         elif one.code != pytest_exit_codes.PASSED or one.file is None:
-            nothing = " and nothing was measured" if one.file is None else ""
-            lines.append(f"{name}: {_ENDINGS[one.code]}{nothing} (exit code {one.code})")
+            lines.append(f"{name} ended with exit code {one.code}: {kept}")
     if len(ended) < count:
         lines.append(f"stopped after session {len(ended)} of {count}")
     return lines
-
-
-_ENDINGS = {
-    pytest_exit_codes.PASSED: "every test passed",
-    pytest_exit_codes.FAILED: "a test failed",
-    pytest_exit_codes.INTERRUPTED: "interrupted",
-    pytest_exit_codes.INTERNAL_ERROR: "pytest broke",
-    pytest_exit_codes.USAGE_ERROR: "it could not do what was asked",
-    pytest_exit_codes.NO_TESTS: "no test was collected",
-}
 
 
 def say(text: str) -> None:

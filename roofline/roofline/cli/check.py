@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_opt
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
 from roofline.cli.output import emit, emit_text, tell
 from roofline.cli.parameters import Output, table_options, verbose_option
-from roofline.comparison.comparison import Settings
+from roofline.comparison.comparison import Comparison, Settings
 from roofline.comparison.gate import Found, Gate, found_in, judge
 from roofline.comparison.runs import changed_roofs
 from roofline.comparison.session_observations import By
-from roofline.comparison.verdict_table import sentence
+from roofline.comparison.verdict_table import sentence, table
 from roofline.expectations import bounds_table
 from roofline.expectations.judging import check_results
 from roofline.expectations.outcome import Checked
@@ -56,21 +57,7 @@ BESIDE_THE_TESTS = ""
 @verbose_option
 @devices_option
 @click.pass_context
-def check(
-    context: click.Context,
-    new: tuple[Path, ...],
-    base: tuple[Path, ...],
-    expect: str | None,
-    least_effect: float,
-    confidence: float,
-    floor: float,
-    by: By,
-    allow_removed: bool,
-    strict: bool,
-    output: Output,
-    verbose: bool,
-    devices: Path | None,
-) -> None:
+def check(context: click.Context, /, output: Output, **asked: Any) -> None:
     """Check the sessions of NEW against a baseline: files or folders, several sessions a side; or against expected
     bounds; or both.
 
@@ -79,37 +66,88 @@ def check(
     another machine, a changed workload, no baseline; or an expectation could not be judged. 1 wins over 3. What is
     inconclusive passes with a warning, and so does a case that fewer sessions lack, unless --strict.
     """
-    if not base and expect is None:
+    if not asked["base"] and asked["expect"] is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
-    if base and expect is not None and output.is_one_table:
+    if asked["base"] and asked["expect"] is not None and output.is_one_table:
         raise click.UsageError(
             "--baseline and --expect give two tables, and this format holds one: check them one after the other, or use"
             " --format json."
         )
-    in_full = verbose or output.form == "json"
+    judged = judge_results(**{**asked, "verbose": asked["verbose"] or output.form == "json"})
+    if judged.comparison is None:
+        assert judged.expected is not None
+        _show_expected(judged.expected, judged.gate, output)
+    else:
+        show(
+            judged.comparison,
+            judged.title,
+            output,
+            verbose=asked["verbose"],
+            expected=judged.expected,
+            gate=judged.gate,
+        )
+    for message in judged.gate.messages:
+        tell(printable(message), output.width)
+    context.exit(judged.gate.exit_code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a check came to, and what shows it: the comparison with the title of its table, and the expected bounds.
+    One of them is None where there was no baseline, nothing was expected, or nothing could be compared.
+    """
+
+    gate: Gate
+    title: str = ""
+    comparison: Comparison | None = None
+    expected: Table[Any] | None = None
+
+    def tables(self, *, verbose: bool) -> list[Table[Any]]:
+        """The cases, then the expected bounds, without the notes that the gate's messages say."""
+        cases = None if self.comparison is None else table(self.comparison, self.title, in_full=verbose)
+        return [unsaid(one, self.gate, Output()) for one in (cases, self.expected) if one is not None]
+
+
+def judge_results(
+    *,
+    new: Sequence[Path],
+    base: Sequence[Path],
+    expect: str | None,
+    least_effect: float,
+    confidence: float,
+    floor: float,
+    by: By,
+    allow_removed: bool,
+    strict: bool,
+    verbose: bool,
+    devices: Path | None,
+) -> Judged:
+    """Judge the results by the command's options.
+
+    :param verbose: with a line for each case. Else only the first of a kind have theirs.
+    :raises NoData: a side can't be read or compared and nothing is expected, or what is expected can't be read.
+    """
+    published = device_table(devices)
     expected: Table[Any] | None = None
     not_held: list[Found] = []
     held = judge(())
     if expect is not None:
-        checked = _checked(new, expect, device_table(devices))
-        not_held = bounds_table.found_in(checked, in_full=in_full)
+        checked = _checked(new, expect, published)
+        not_held = bounds_table.found_in(checked, in_full=verbose)
         held = judge(not_held, strict=strict)
-        expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=in_full)
+        expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=verbose)
     if not base:
-        assert expected is not None
-        _show_expected(expected, held, output)
-        context.exit(held.exit_code)
+        return Judged(gate=held, expected=expected)
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     try:
-        comparison = comparison_of(base, new, settings, device_table(devices))
+        comparison = comparison_of(base, new, settings, published)
     except NoData as error:
         if expected is None:
             raise
         # What is not as expected is so without a baseline, too.
-        alone = judge([*not_held, ("nothing to judge", error.message)], strict=strict)
-        _show_expected(expected, alone, output)
-        context.exit(alone.exit_code)
-    found = found_in(comparison, in_full=in_full)
+        gate = judge([*not_held, ("nothing to judge", error.message)], strict=strict)
+        return Judged(gate=gate, expected=expected)
+    found = found_in(comparison, in_full=verbose)
     title = sentence(comparison, judge(found, strict=strict, allow_removed=allow_removed).exit_code)
     if held.exit_code:
         said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"
@@ -120,10 +158,8 @@ def check(
             " by the roofs alone"
         )
         not_held += [("roofs changed", line)] if apart else []
-    outcome = judge([*found, *not_held], strict=strict, allow_removed=allow_removed)
-    show(comparison, title, output, verbose=verbose, expected=expected, gate=outcome)
-    _tell(outcome, output)
-    context.exit(outcome.exit_code)
+    gate = judge([*found, *not_held], strict=strict, allow_removed=allow_removed)
+    return Judged(gate=gate, title=title, comparison=comparison, expected=expected)
 
 
 def _checked(results: Sequence[Path], file: str, table: DeviceTable) -> Checked:
@@ -156,9 +192,3 @@ def _show_expected(expected: Table[Any], outcome: Gate, output: Output) -> None:
         )
     else:
         emit([unsaid(expected, outcome, output)], output)
-    _tell(outcome, output)
-
-
-def _tell(outcome: Gate, output: Output) -> None:
-    for message in outcome.messages:
-        tell(printable(message), output.width)

@@ -71,15 +71,9 @@ def emit(tables: Iterable[Table[Any]], output: Output, *, complete: str | None =
         _emit_data(tables, output)
         return
     complete = complete or ("--format csv" if len(tables) == 1 else "--format markdown")
-    context = click.get_current_context(silent=True)
-    wider = None if context is None else context.find_object(str)
-    if wider is None:
-        wider = "--width {}"
-    elif complete.startswith("-"):  # whoever reads it has none of our options
-        complete = ""
     color = output.path is None and output.form == "table" and _has_bold_letters(sys.stdout)
     width = terminal_width(output.width)
-    texts = [render(table, output.form, width, color=color, complete=complete, wider=wider) for table in tables]
+    texts = [render(table, output.form, width, color=color, complete=complete) for table in tables]
     emit_text("\n".join(texts), output.path)
 
 

@@ -9,15 +9,17 @@ from typing import Any
 import click
 
 from roofline.cli.inputs import NoData, device_table, devices_option, read_points, read_results, results_argument
-from roofline.cli.output import emit, terminal_width, write_text
+from roofline.cli.output import emit, write_text
 from roofline.cli.parameters import Command, Output, OutputFolder, width_option
+from roofline.cli.result_tables import run_tables
 from roofline.model.points import Point, cases, points_of
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
+from roofline.show.export import csv_of
 from roofline.show.kernel_tables import kernels_table
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.operation_tables import operations_table, taken_apart
-from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.show.point_tables import metrics_table, points_table
 from roofline.show.render import render
 from roofline.show.tables import Table
 from roofline.text.printable import printable, say
@@ -42,29 +44,27 @@ def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | 
     """Draw for each machine of RESULTS (files or folders) its roofline, its throughput against batch size, and how far
     rounds and sessions of a case differ.
     """
-    for path in draw_figures(read_points(results, devices), folder, levels=levels):
+    paths, notes = _draw(read_points(results, devices), folder, levels=levels)
+    for note in notes:
+        say(note, err=True)
+    if levels and not paths:
+        raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
+    for path in paths:
         say(str(path))
 
 
-def draw_figures(points: tuple[Point, ...], folder: Path, *, levels: bool = False) -> list[Path]:
-    """Draw, with the notes on stderr.
+def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[list[Path], list[str]]:
+    """Draw, and return the paths, and notes on what could not be drawn.
 
-    :param levels: the hierarchical rooflines instead.
     :raises click.UsageError: a file can't be written.
-    :raises NoData: ``levels``, and no case has hardware counters.
     """
     # matplotlib takes half a second to load.
     from roofline.plots.image_files import draw, draw_levels
 
     try:
-        paths, notes = (draw_levels if levels else draw)(points, folder)
+        return (draw_levels if levels else draw)(points, folder)
     except OSError as error:
         raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
-    for note in notes:
-        say(note, err=True)
-    if levels and not paths:
-        raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
-    return paths
 
 
 @click.command()
@@ -81,36 +81,46 @@ def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: 
     """
     files = read_results(results)
     table = device_table(devices)
-    points = tuple(point for result in files for point in points_of(result, table))
-    shown = cases(points)
-    columns = terminal_width(width)
-    taken, _ = taken_apart(shown)
-    kernels = kernels_table(shown)
-    texts = {
-        "roofline_points.csv": render(points_table(shown), "csv", columns),
-        "metrics.csv": render(metrics_table(points), "csv", columns),
-        **({"operations.csv": render(operations_table(taken), "csv", columns)} if taken else {}),
-        **({"kernels.csv": render(kernels, "csv", columns)} if kernels.rows else {}),
-        "env.md": "\n".join(environment(result) for result in files),
-        "summary.md": "\n".join(render(one, "markdown", 0) for one in _tables(files, points, verbose=True)),
-    }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    paths = [*draw_figures(points, folder), *(folder / name for name in texts)]
-    emit(_tables(files, points, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
+    runs = [(result, points_of(result, table)) for result in files]
+    paths, notes = write_report(runs, folder)
+    for note in notes:
+        say(note, err=True)
+    emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
     say("")
     for path in paths:
         say(str(path))
 
 
-def _tables(files: Sequence[ResultFile], points: Sequence[Point], *, verbose: bool) -> list[Table[Any]]:
+Run = tuple[ResultFile, tuple[Point, ...]]
+"""A result file, and its benchmarks placed."""
+
+
+def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
     """Cases and roofs of each run; and the machines side by side, where there are several."""
-    shown = cases(points)
-    tables: list[Table[Any]] = []
-    for result in files:
-        own = tuple(point for point in shown if point.result is result)
-        if own:
-            tables += [summary_table(result, own, verbose=verbose), roofs_table(own)]
-    if len({machine_of(point) for point in shown}) > 1:
+    tables = [table for result, points in runs if points for table in run_tables(result, points, verbose=verbose)]
+    points = [point for _, of_run in runs for point in of_run]
+    if len({machine_of(point) for point in cases(points)}) > 1:
         tables.append(machines_table(points, verbose=verbose))
     return tables
+
+
+def write_report(runs: Sequence[Run], folder: Path) -> tuple[list[Path], list[str]]:
+    """Write the report's files, and return their paths and notes on what could not be drawn.
+
+    :raises click.UsageError: a file can't be written.
+    """
+    points = tuple(point for _, of_run in runs for point in of_run)
+    shown = cases(points)
+    operations, kernels = operations_table(taken_apart(shown)[0]), kernels_table(shown)
+    texts = {
+        "roofline_points.csv": csv_of(points_table(shown)),
+        "metrics.csv": csv_of(metrics_table(points)),
+        **({"operations.csv": csv_of(operations)} if operations.rows else {}),
+        **({"kernels.csv": csv_of(kernels)} if kernels.rows else {}),
+        "env.md": "\n".join(environment(result) for result, _ in runs),
+        "summary.md": "\n".join(render(one, "markdown", 0) for one in report_tables(runs, verbose=True)),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    figures, notes = _draw(points, folder, levels=False)
+    return [*figures, *(folder / name for name in texts)], notes

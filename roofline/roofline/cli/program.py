@@ -128,11 +128,8 @@ def program() -> None:
     """Read pytest-benchmark results and place every case on its machine's roofline."""
 
 
-def main(arguments: Sequence[str] | None = None, *, wider: str | None = None) -> int:
-    """Run the program and return its exit code. Bad input gives a message, never a traceback.
-
-    :param wider: how a user without our options makes tables wider, with ``{}`` for the width.
-    """
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code. Bad input gives a message, never a traceback."""
     # None of a record's many small objects is garbage: to look often takes a tenth of the time.
     gc.set_threshold(100_000)
     codecs.register_error("roofline", _in_its_letters)
@@ -140,7 +137,7 @@ def main(arguments: Sequence[str] | None = None, *, wider: str | None = None) ->
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="roofline")
     try:
-        code = program.main(arguments, prog_name="roofline", standalone_mode=False, obj=wider)
+        code = program.main(arguments, prog_name="roofline", standalone_mode=False)
     except click.Abort:
         click.echo("Aborted.", err=True)
         return 130

@@ -206,7 +206,7 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     """
     for path in base:
         if not path.exists():
-            raise ReadError(f"no baseline: {path} doesn't exist. {_how_to_make(path)}")
+            raise ReadError(f"no baseline: {path} doesn't exist. {how_to_make(path)}")
     for path in new:
         if not path.exists():
             raise ReadError(f"no new results: {path} doesn't exist.")
@@ -226,7 +226,8 @@ def _plain(path: Path) -> Path:
     return plain if plain.exists() and plain.samefile(path) else path
 
 
-def _how_to_make(path: Path) -> str:
+def how_to_make(path: Path) -> str:
+    """A sentence with the command that makes a baseline."""
     if path.suffix == ".json":
         command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
     else:

@@ -43,7 +43,6 @@ from roofline.text.units import (
     named,
     percent,
     scaled,
-    shows_all,
     signed,
     signed_range,
     significant,
@@ -249,7 +248,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         shown = differing if in_full else differing[:_DIFFERENCES]
-        more = f"; and {len(differing) - len(shown)} more ({shows_all()})" if len(differing) > len(shown) else ""
+        more = f"; and {len(differing) - len(shown)} more (-v shows all)" if len(differing) > len(shown) else ""
         lines.append(f"What differs beside the code: {'; '.join(shown)}{more}")
     if comparison.judged and comparison.one_session_a_side:
         lines.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -112,15 +111,6 @@ MOST_SHOWN = 2
 """Lines of a kind, and cases that a line names, below a table, unless all are asked for."""
 
 
-VERBOSE_BY = "ROOFLINE_VERBOSE_BY"
-"""Set by a program that runs `roofline check` and shows what it says: its own option that hands on ``-v``."""
-
-
-def shows_all() -> str:
-    """How to see the lines that are left out."""
-    return f"{os.environ.get(VERBOSE_BY, '-v')} shows all"
-
-
 def named(names: Sequence[str], *, in_full: bool) -> str:
     """The names in a line below a table, the first `MOST_SHOWN` of them or all."""
     return ", ".join(names) if in_full else some_of(names, MOST_SHOWN)
@@ -133,7 +123,7 @@ def first_lines(kind: str, lines: Sequence[tuple[str, int]], *, in_full: bool) -
     """
     shown = len(lines) if in_full else MOST_SHOWN
     rest = sum(count for _, count in lines[shown:])
-    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more ({shows_all()})"] if rest else [])]
+    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more (-v shows all)"] if rest else [])]
 
 
 def shares(amounts: Mapping[str, float]) -> str:

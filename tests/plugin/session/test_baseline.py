@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_roofline.session import analysis
 from pytest_roofline.session import baseline as baselines
-from pytest_roofline.session.analysis import Answer
-from pytest_roofline.session.baseline import Baseline, NoBaseline
-from roofline.cli import program as cli
+from pytest_roofline.session.baseline import Baseline, NoBaseline, options_of_check
+from roofline.cli import check
 from tests.roofline.comparison import sessions
 
 RESULT = json.dumps({"benchmarks": [{"name": "test_a"}]})
@@ -44,7 +43,7 @@ def test_a_file_that_nothing_can_be_compared_with_is_no_baseline(tmp_path: Path,
     path.write_bytes(text.encode(errors="surrogateescape"))
     for place in (path, tmp_path):
         with pytest.raises(NoBaseline) as refused:
-            baselines.baseline(place)
+            baselines.baseline(place, {})
         assert why in str(refused.value)
         assert not str(refused.value).endswith(".")
         assert (str(path) in str(refused.value)) == (place == tmp_path)
@@ -54,16 +53,16 @@ def test_no_file_and_an_empty_folder_are_no_baseline(tmp_path: Path) -> None:
     """Nor one that holds only other files."""
     write(tmp_path / "notes.txt")
     with pytest.raises(NoBaseline, match="no such file or folder"):
-        baselines.baseline(tmp_path / "missing")
+        baselines.baseline(tmp_path / "missing", {})
     with pytest.raises(NoBaseline, match=r"a folder without a result file \(\*\.json\)"):
-        baselines.baseline(tmp_path)
+        baselines.baseline(tmp_path, {})
 
 
 def test_a_folders_results_are_the_baseline_and_what_is_not_is_named(tmp_path: Path) -> None:
     """At any depth. The list is final: a file that is written later is none of it."""
     first, second = write(tmp_path / "a" / "1.json"), write(tmp_path / "2.json")
     other = write(tmp_path / "a" / "other.json", "{}")
-    found = baselines.baseline(tmp_path)
+    found = baselines.baseline(tmp_path, {})
     write(tmp_path / "3.json")
     assert set(found.files) == {first, second}
     assert [line.partition(": ")[0] for line in found.left_out] == [str(other)]
@@ -78,10 +77,13 @@ def test_what_was_measured_under_a_profiler_is_left_out_of_a_folder(tmp_path: Pa
         sessions.record_of(content)["flags"] = [{"name": "profiled", "evidence": "under ncu", "invalid": True}]
 
     sessions.edited(base[1], under_a_profiler)
-    found = baselines.baseline(tmp_path / "base")
+    found = baselines.baseline(tmp_path / "base", options_of_check([]))
     assert found.files == (base[0], *base[2:])
-    assert found.left_out == (f"{base[1]}: measured under a profiler, so it is no side of a comparison",)
-    assert cli.main(["check", *map(str, new), "--baseline", *map(str, found.files)]) == 0
+    gated = baselines.verdict(found, new, 80)
+    assert gated.code == 0
+    assert f"left out of the baseline: {base[1]}: measured under a profiler, so it is no side of a comparison" in (
+        gated.lines
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
@@ -90,9 +92,9 @@ def test_a_pipe_is_no_baseline(tmp_path: Path) -> None:
     pipe = tmp_path / "1.json"
     os.mkfifo(pipe)
     with pytest.raises(NoBaseline, match="no regular file"):
-        baselines.baseline(pipe)
+        baselines.baseline(pipe, {})
     with pytest.raises(NoBaseline, match="no regular file"):
-        baselines.baseline(tmp_path)
+        baselines.baseline(tmp_path, {})
 
 
 def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_path: Path) -> None:
@@ -100,64 +102,65 @@ def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_pat
     write(tmp_path / "1.json")
     cut = write(tmp_path / "cut.json", RESULT[:-3])
     with pytest.raises(NoBaseline, match="Remove what is broken") as told:
-        baselines.baseline(tmp_path)
+        baselines.baseline(tmp_path, {})
     assert str(told.value).startswith(f"{cut}:")
     write(tmp_path / "more.json", "")
     with pytest.raises(NoBaseline, match=r" \(and 1 more\)\. Remove what is broken from the folder, or restore it$"):
-        baselines.baseline(tmp_path)
+        baselines.baseline(tmp_path, {})
 
 
-FLAGS = ("--gate", "--roofline-gate", "--sessions", "--results")
+def judged(tmp_path: Path, new_s: float, *options: str, **machine: Any) -> tuple[int, list[str]]:
+    """Exit code and lines of a gate over six cases, of which the baseline takes 0.1 s each."""
+    base, new = (
+        sessions.side(tmp_path / name, {f"net{one}": time_s for one in range(6)}, first=first, **of)
+        for name, time_s, first, of in (("base", 0.1, 0, {}), ("new", new_s, 10, machine))
+    )
+    gated = baselines.verdict(baselines.baseline(base[0].parent, options_of_check(options)), new, 60)
+    return gated.code, list(gated.lines)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("-k", "a b", "--gate", "base"), ("--gate=base", "-k", "a b"), ("--sessions", "9", "-k", "a b")]
+    ("new_s", "options", "machine", "code", "says"),
+    [
+        (0.1, (), {}, 0, "passed"),
+        (0.2, (), {}, 1, "FAILED: slower than the baseline"),
+        (0.13, ("--least-effect=50%",), {}, 0, "passed"),
+        (0.1, (), {"fingerprint": "f" * 16}, 4, "FAILED: not all of it could be compared, or settled"),
+        (0.1, ("--strict",), {}, 4, "FAILED: not all of it could be compared, or settled"),
+    ],
 )
-def test_the_command_that_makes_a_baseline(arguments: tuple[str, ...]) -> None:
-    """Is the run itself without the gate, into the folder that the gate named, several sessions of it."""
-    said = baselines.making(Path("base"), arguments, FLAGS)
-    prefix = "Make one with the code that is known to be good: "
-    assert said.startswith(prefix)
-    assert shlex.split(said.removeprefix(prefix)) == [
-        *("pytest", "-k", "a b", "--roofline-sessions", "5", "--roofline-results", "base")
-    ]
+def test_the_verdict_is_the_check_s(
+    tmp_path: Path, new_s: float, options: tuple[str, ...], machine: dict[str, Any], code: int, says: str
+) -> None:
+    """With the user's options; what could not be compared is no pass, and no regression. The last line sums it up."""
+    found, lines = judged(tmp_path, new_s, *options, **machine)
+    assert (found, lines[-1]) == (code, f"gate against {tmp_path / 'base'}: {says}")
 
 
-def test_a_file_becomes_a_folder(tmp_path: Path) -> None:
-    """The names of results are not the user's to choose."""
-    assert baselines.making(tmp_path / "good.json", (), FLAGS).endswith(
-        f"--roofline-results {tmp_path / 'good'} and name that folder: --gate {tmp_path / 'good'}"
-    )
-    assert baselines.making(write(tmp_path / "a.txt"), (), FLAGS).endswith(f"--gate {tmp_path / 'a'}")
+def test_the_gate_shows_what_the_check_shows(tmp_path: Path) -> None:
+    """Its table and its errors; a part of them, in the words of who runs pytest, which has no ``--width``."""
+    shown = " ".join(" ".join(judged(tmp_path / "some", 0.2)[1]).split())
+    assert "Regression: 6 cases slower" in shown
+    assert re.search(r"Error: slower: net\d-train-b32-fp32: \+[91]", shown)
+    assert re.search(r"slower: and \d more \(-v shows all\)", shown)
+    assert "(use the environment variable COLUMNS=" in shown
+    assert "--width" not in shown
+    assert "-v shows all" not in " ".join(judged(tmp_path / "all", 0.2, "-v")[1])
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The check answers 1, and what it was asked is noted."""
-    calls: list[tuple[str, ...]] = []
+def test_a_fault_of_the_analysis_is_neither_a_pass_nor_a_regression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is shown with its traceback: what was measured is on disk. Warnings are not taken for a fault."""
 
-    def ask(command: str, *arguments: str) -> Answer:
-        calls.append((command, *arguments))
-        return Answer(command=command, code=1, out="a table", err="Error: slower")
+    def broken(*_: object, **__: object) -> None:
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        raise ZeroDivisionError("by nobody")
 
-    monkeypatch.setattr(analysis, "ask", ask)
-    return calls
-
-
-BASELINE = Baseline(path=Path("base"), files=(Path("base/1.json"), Path("base/2.json")), left_out=("x: empty",))
-
-
-@pytest.mark.usefixtures("asked")
-def test_the_verdict_shows_all_that_the_check_said() -> None:
-    """Table, warnings, what is no part of the baseline, and in one line how it ended."""
-    gated = baselines.verdict(BASELINE, [Path("new.json")], [], 90)
-    assert gated.code == 1
-    assert gated.lines == (
-        "a table",
-        "Error: slower",
-        "left out of the baseline: x: empty",
-        "gate against base: FAILED: slower than the baseline",
-    )
+    monkeypatch.setattr(check, "judge_results", broken)
+    code, lines = judged(tmp_path, 0.1)
+    assert code == 4
+    assert any("ZeroDivisionError: by nobody" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -166,31 +169,23 @@ def test_the_verdict_shows_all_that_the_check_said() -> None:
         ("--strickt", "No such option"),
         ("--least-effect=x", "--least-effect"),
         ("--devices=none.toml", "none.toml"),
-        ("--expect=none.toml", "none.toml"),
         ("--help", "help"),
-        ("--strict", None),
+        ("base", "give options alone"),
+        ("--baseline=base", "give options alone"),
+        ("--output=table.md", "give options alone"),
     ],
 )
-def test_options_are_tried_before_anything_is_measured(option: str, says: str | None) -> None:
-    """As `roofline check` takes them; nothing is compared."""
-    objection = baselines.objection(BASELINE, [option])
-    assert (objection is None) if says is None else (says in str(objection))
+def test_options_are_tried_before_anything_is_measured(option: str, says: str) -> None:
+    """As `roofline check` takes them, without files: a stray word would be one more baseline."""
+    with pytest.raises(ValueError, match=says):
+        options_of_check([option])
 
 
-@pytest.mark.parametrize(
-    ("code", "exit_code", "says"),
-    [
-        (0, 0, "passed"),
-        (3, 4, "FAILED: not all of it could be compared, or settled"),
-        (2, 4, "FAILED: not all of it could be compared"),
-    ],
-)
-def test_how_it_ended_is_told(monkeypatch: pytest.MonkeyPatch, code: int, exit_code: int, says: str) -> None:
-    """A check that could not compare is no pass."""
-    monkeypatch.setattr(analysis, "ask", lambda command, *_: Answer(command=command, code=code, out="", err=""))
-    gated = baselines.verdict(BASELINE, [Path("new.json")], [], 90)
-    assert gated.code == exit_code
-    assert gated.lines[-1].startswith(f"gate against base: {says}")
+def test_more_is_shown_with_either_v() -> None:
+    """Of the check, or of pytest itself."""
+    assert [options_of_check(words, verbose=more)["verbose"] for words in ([], ["-v"]) for more in (False, True)] == [
+        *(False, True, True, True)
+    ]
 
 
 def test_a_path_is_told_without_the_way_back(tmp_path: Path) -> None:
@@ -199,7 +194,7 @@ def test_a_path_is_told_without_the_way_back(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     back = tmp_path / "project" / ".." / "base"
     assert baselines.plain(back) == tmp_path / "base"
-    assert baselines.baseline(back) == Baseline(path=tmp_path / "base", files=(result_file,))
+    assert baselines.baseline(back, {}) == Baseline(path=tmp_path / "base", files=(result_file,), options={})
     write(tmp_path / "disk" / "base" / "1.json")
     (tmp_path / "disk" / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk" / "folder")

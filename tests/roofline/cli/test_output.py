@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from roofline.cli import program
 from tests.roofline.conftest import Run
 
 
@@ -30,21 +29,6 @@ def test_headings_are_bold_where_that_can_be_shown(
     shown = out.replace("\x1b[1m", "").replace("\x1b[0m", "")
     assert [line.rstrip() for line in shown.splitlines()] == plain.splitlines()
     assert "\x1b" not in run("summary", one, "--format", "csv")[1]
-
-
-def test_where_another_program_shows_a_table_its_user_is_told_how_to_widen_it(
-    run: Run, one: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By what gives that program its width; none of our options, but a command or a file that has all columns."""
-    for asked, complete in (("summary", "roofline summary "), ("points", "--format csv")):
-        told = " ".join(run(asked, one, "--width", 40)[1].split())
-        assert "(use --width " in told
-        assert f" or {complete}" in told
-        assert program.main([asked, str(one), "--width", "40"], wider="the environment variable COLUMNS={}") == 0
-        told = " ".join(capsys.readouterr().out.split())
-        assert "(use the environment variable COLUMNS=" in told
-        assert (f" or {complete}" in told) is (asked == "summary")
-        assert "--width" not in told
 
 
 def test_what_shows_the_columns_left_out_has_them(run: Run, one: Path) -> None:
