@@ -12,8 +12,8 @@ from roofline.ab.cases import AbCase, AbResult, CannotMeasure, Rules, judge_case
 from roofline.ab.loaded_code import WrongCode
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
-from roofline.comparison.paired import PairTurns
 from tests.roofline.ab.fakes import FakeProcess, Table, side
+from tests.roofline.ab.made import turns
 
 RULES = Rules(pairs=4, max_time_s=4.0)
 
@@ -57,25 +57,12 @@ def test_a_clear_slowdown_is_settled_after_three_pairs() -> None:
     lab = Lab(Table(base=(0.1,), new=(0.15,)))
     case = only(lab.hold())
     assert (case.outcome, len(case.pairs), len(lab.started)) == ("slower", 3, 6)
+    # Whoever is first has no lasting advantage, from the start of its process on.
+    assert [pair.first for pair in case.pairs] == ["base", "new", "base"]
+    assert [process.side.name for process in lab.started] == ["base", "new", "new", "base", "base", "new"]
     assert case.effect is not None
     assert case.effect.ratio == pytest.approx(1.5)
     assert all(process.closed for process in lab.started)
-
-
-def test_the_sides_begin_in_turn() -> None:
-    """Base first in the first pair, new first in the second, from the start of its process on: whoever is first has no
-    lasting advantage.
-    """
-    lab = Lab(Table(base=(0.1,), new=(0.15,)))
-    case = only(lab.hold())
-    assert [pair.first for pair in case.pairs] == ["base", "new", "base"]
-    assert [process.side.name for process in lab.started] == ["base", "new", "new", "base", "base", "new"]
-
-
-def test_equal_sides_are_the_same() -> None:
-    """Shown to differ by less than what matters, after at least three pairs."""
-    case = only(Lab().hold())
-    assert (case.outcome, len(case.pairs)) == ("same", 3)
 
 
 def test_what_is_not_settled_takes_all_pairs_and_is_inconclusive() -> None:
@@ -108,12 +95,6 @@ def test_a_settled_case_is_not_measured_again() -> None:
         "b": ("inconclusive", 4),
     }
     assert [process.begun for process in lab.started[::2]] == [("a", "b")] * 3 + [("b",)]
-
-
-def test_one_pair_is_looked_at_once() -> None:
-    """Where no more than one was asked for."""
-    case = only(Lab(Table(new=(0.5,))).hold(Rules(pairs=1, max_time_s=1.0)))
-    assert (case.outcome, len(case.pairs)) == ("slower", 1)
 
 
 def test_the_budget_is_that_of_all_pairs_and_both_sides() -> None:
@@ -218,30 +199,15 @@ def test_its_progress_is_told() -> None:
 
 def test_a_settled_case_stays_as_it_was() -> None:
     """A look that would have it otherwise, for what other cases show meanwhile, doesn't change it."""
-    turns = PairTurns(
-        first="base",
-        steps=1,
-        base_s=(1.0,) * 9,
-        new_s=(1.5,) * 9,
-        base_disturbed=(None,) * 9,
-        new_disturbed=(None,) * 9,
-    )
-    case = AbCase(test="a", case="a", pairs=(turns,) * 3)
-    settled = judge_cases({"a": case}, RULES)["a"]
+    settled = judge_cases({"a": AbCase(test="a", case="a", pairs=(turns(1.5),) * 3)}, RULES)["a"]
     assert settled.outcome == "slower"
-    equal = PairTurns(**{**{name: getattr(turns, name) for name in turns.__slots__}, "new_s": turns.base_s})
-    later = AbCase(test="a", case="a", pairs=(equal,) * 3, verdict=settled.verdict)
+    later = AbCase(test="a", case="a", pairs=(turns(),) * 3, verdict=settled.verdict)
     assert judge_cases({"a": later}, RULES)["a"].outcome == "slower"
 
 
 def test_nothing_is_concluded_of_one_pair_where_more_are_to_come() -> None:
-    """One pair can't tell a change from its own offset."""
-    turns = PairTurns(
-        first="base",
-        steps=1,
-        base_s=(1.0,) * 9,
-        new_s=(9.0,) * 9,
-        base_disturbed=(None,) * 9,
-        new_disturbed=(None,) * 9,
-    )
-    assert judge_cases({"a": AbCase(test="a", case="a", pairs=(turns,))}, RULES)["a"].verdict is None
+    """One pair can't tell a change from its own offset; where no more was asked for, it is all there is."""
+    one = {"a": AbCase(test="a", case="a", pairs=(turns(9.0),))}
+    assert judge_cases(one, RULES)["a"].verdict is None
+    case = only(Lab(Table(new=(0.5,))).hold(Rules(pairs=1, max_time_s=1.0)))
+    assert (case.outcome, len(case.pairs)) == ("slower", 1)
