@@ -107,9 +107,10 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[StatedRow, ...]:
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named."""
-    yield from ((path, True) for path in paths if not path.is_dir())
+    # Path.is_dir raises for a name that no file system takes.
+    yield from ((path, True) for path in paths if not os.path.isdir(path))
     for folder in paths:
-        if folder.is_dir():
+        if os.path.isdir(folder):
             found = (path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES and not path.is_dir())
             found = (path for path in found if not journal.is_superseded(path))
             yield from ((path, False) for path in sorted(found))
