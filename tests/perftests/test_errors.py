@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests import forked
 
 _RUN = """
-import contextlib, io, json, sys
+import contextlib, io, json
+from pathlib import Path
 import pytest
+here = Path(__file__).parent
 answers = []
-for arguments in json.load(sys.stdin):
+for arguments in json.loads((here / "asked.json").read_text()):
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
         code = pytest.main(["-p", "no:cacheprovider", "perftests", *arguments])
     answers.append([int(code), text.getvalue()])
-print(json.dumps(answers))
+(here / "answers.json").write_text(json.dumps(answers))
 """
 
 
@@ -42,11 +42,9 @@ def wrong(name: str, arguments: str, *says: str) -> Wrong:
 CASES = [
     wrong("model", "--device cpu --model resnet51", "--model: unknown model 'resnet51'", "near matches: resnet50"),
     wrong("batch 0", "--device cpu --batch 0", "--batch: '0' is not allowed: use a whole number from 1"),
-    wrong("batch text", "--device cpu --batch 16,x", "--batch: 'x' is not allowed"),
     wrong("empty axis", "--device cpu --batch ,", "--batch: no batch given, so no case is left"),
     wrong("precision", "--device cpu --precision fp31", "--precision: 'fp31' is not allowed", "amp_bf16"),
     wrong("mode", "--device cpu --mode test", "--mode: 'test' is not allowed: use train or infer"),
-    wrong("layout", "--device cpu --layout nhwc", "--layout: 'nhwc' is not allowed"),
     wrong("two layouts", "--device cpu --channels-last --layout contiguous", "--channels-last", "--layout"),
     wrong("tier", "--device cpu --matrix smok", "--matrix", "smok", "smoke"),
     wrong("data", "--device cpu --data imagenet", "--data: 'imagenet' is not allowed", "imagefolder:PATH"),
@@ -70,9 +68,7 @@ CASES = [
     ),
     wrong("no home", "--device cpu --data imagefolder:~nosuchuser/x", "--data", "~nosuchuser is no known home folder"),
     wrong("no matrix", "--device cpu --matrix ~nosuchuser/a.toml", "--matrix", "~nosuchuser is no known home folder"),
-    wrong("circle", "--device cpu --data imagefolder:{images}/circle", "--data", "Too many levels of symbolic links"),
     wrong("long path", f"--device cpu --data imagefolder:{'x' * 5000}", "--data", "File name too long"),
-    wrong("long batch", f"--device cpu --batch {'9' * 5000}", "--batch", "use a whole number from 1 to 1000000"),
     wrong("protocol", "--device cpu --protocol fast", "--protocol: 'fast' is not allowed", "adaptive, window or steps"),
     wrong("repeats", "--device cpu --repeats 0", "--repeats: '0' is not allowed: use a whole number from 1 to"),
     wrong("margin", "--device cpu --margin 2", "--margin: '2' is not allowed: use a number above 0 and below 1"),
@@ -95,12 +91,9 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+def answers(results: Path, images: Path) -> dict[str, tuple[int, str]]:
     """Exit code and output of every command line, run one after the other in one child process: torch starts once."""
-    results, images = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("images")
     (images / "empty").mkdir()
-    (images / "circle").symlink_to("circle")
     (images / "few" / "a").mkdir(parents=True)
     for number in range(6):
         (images / "few" / "a" / f"{number}.jpg").touch()
@@ -110,21 +103,23 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, st
             for case in CASES
         ]
     )
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "200"}
-    child = subprocess.run(
-        [sys.executable, "-c", _RUN], input=asked, capture_output=True, text=True, cwd=ROOT, env=environment, check=True
-    )
+    (images / "asked.json").write_text(asked)
+    (images / "ask_all.py").write_text(_RUN)
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "200", "PYTHONPATH": str(images)}
+    child = forked.run("ask_all", [], forked.ROOT, environment)
+    assert child.returncode == 0, child.stderr
     assert not list(results.rglob("*.json")), "a run that measured nothing left a results file"
-    answers = json.loads(child.stdout.splitlines()[-1])
+    answers = json.loads((images / "answers.json").read_text())
     return {case.name: (code, text) for case, (code, text) in zip(CASES, answers, strict=True)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_wrong_flag_ends_with_exit_code_4_and_its_reason(case: Wrong, answers: dict[str, tuple[int, str]]) -> None:
-    """No traceback, no green run, no results file."""
-    code, text = answers[case.name]
-    assert code == 4, text
-    assert "Traceback" not in text
-    error = next(line for line in text.splitlines() if line.startswith("ERROR: "))
-    for part in case.says:
-        assert part in error
+def test_a_wrong_flag_ends_with_exit_code_4_and_its_reason(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No traceback, no green run, no results file. One test, for each worker of pytest-xdist would run them all."""
+    found = answers(tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("images"))
+    failed = {}
+    for case in CASES:
+        code, text = found[case.name]
+        error = next((line for line in text.splitlines() if line.startswith("ERROR: ")), "")
+        if code != 4 or "Traceback" in text or not all(part in error for part in case.says):
+            failed[case.name] = (code, text)
+    assert failed == {}
