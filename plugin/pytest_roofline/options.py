@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_roofline.device import selection as devices
 from pytest_roofline.settings import (
-    Config,
     Setting,
     choice,
     number,
@@ -19,6 +18,9 @@ from pytest_roofline.settings import (
     truth,
     whole,
 )
+
+if TYPE_CHECKING:
+    import pytest
 
 Counters = Literal["wanted", "require"]
 
@@ -115,7 +117,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Confidence of that interval. Default: 95%%.",
     ),
     Setting(
-        name="max_time",
+        name="max_time",  # the flag --max-time
         metavar="SECONDS",
         parse=number(0),
         default=10.0,
@@ -308,7 +310,7 @@ class Options:
     gate_options: tuple[str, ...]
 
 
-def options(config: Config, taken: Mapping[str, str] | None = None) -> Options:
+def options(config: pytest.Config, taken: Mapping[str, str] | None = None) -> Options:
     """Read all settings of the plugin.
 
     :param taken: short flags that another plugin owns, by setting name.

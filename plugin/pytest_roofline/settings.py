@@ -15,7 +15,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class SettingError(ValueError):
@@ -80,14 +83,6 @@ class TakenFlags:
     PLUGIN: ClassVar[str] = "roofline-taken-flags"
 
 
-class Config(Protocol):
-    """The part of pytest's Config that is read here."""
-
-    option: argparse.Namespace
-
-    def getini(self, name: str) -> Any: ...
-
-
 @dataclass(frozen=True, slots=True)
 class LongFlags:
     """The plugin's long flags by setting name, which a suite's short ones hide. Registered as the plugin `PLUGIN`."""
@@ -118,19 +113,9 @@ class _Keep(argparse.Action):
         setattr(namespace, self.dest, Given(text, option_string or self.option_strings[0]))
 
 
-class Group(Protocol):
-    """The part of pytest's OptionGroup that is used here."""
-
-    def addoption(self, *opts: str, **attrs: Any) -> None: ...
-
-
-class Parser(Protocol):
-    """The part of pytest's Parser that is used here."""
-
-    def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None: ...
-
-
-def add_flags(parser: Parser, group: Group, settings: Iterable[Setting]) -> dict[str, argparse.Action]:
+def add_flags(
+    parser: pytest.Parser, group: pytest.OptionGroup, settings: Iterable[Setting]
+) -> dict[str, argparse.Action]:
     """Register the long flags and the ini options.
 
     :returns: setting name -> what stands for its flag in ``--help``.
@@ -143,7 +128,7 @@ def add_flags(parser: Parser, group: Group, settings: Iterable[Setting]) -> dict
 
 
 def add_short_flags(
-    group: Group, settings: Iterable[Setting], long: Mapping[str, argparse.Action] = MappingProxyType({})
+    group: pytest.OptionGroup, settings: Iterable[Setting], long: Mapping[str, argparse.Action] = MappingProxyType({})
 ) -> dict[str, str]:
     """Register the short spellings that are free.
 
@@ -163,7 +148,9 @@ def add_short_flags(
     return taken
 
 
-def resolve(config: Config, settings: Iterable[Setting], taken: Mapping[str, str] | None = None) -> dict[str, Any]:
+def resolve(
+    config: pytest.Config, settings: Iterable[Setting], taken: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The value of every setting by name.
 
     :param taken: what `add_short_flags` returned.
@@ -172,13 +159,13 @@ def resolve(config: Config, settings: Iterable[Setting], taken: Mapping[str, str
     return {setting.name: _value(config, setting, (taken or {}).get(setting.name)) for setting in settings}
 
 
-def source(config: Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
+def source(config: pytest.Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
     """Where the value comes from (``--batch``, ``roofline_batch in the ini file``), or None for the default."""
     given = _given(config, setting, (taken or {}).get(setting.name))
     return given.flag if given else None
 
 
-def _add_flag(group: Group, setting: Setting, flag: str) -> argparse.Action | None:
+def _add_flag(group: pytest.OptionGroup, setting: Setting, flag: str) -> argparse.Action | None:
     """:returns: what argparse made of it."""
     made: list[argparse.Action] = []
 
@@ -195,7 +182,7 @@ def _add_flag(group: Group, setting: Setting, flag: str) -> argparse.Action | No
     return made[0] if made else None
 
 
-def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
+def _given(config: pytest.Config, setting: Setting, taken: str | None) -> Given | None:
     given = getattr(config.option, setting.dest, None)
     if given is None and taken is not None:
         given = _foreign(config, taken, setting.joined_by)
@@ -211,7 +198,7 @@ def _given(config: Config, setting: Setting, taken: str | None) -> Given | None:
     return given
 
 
-def _foreign(config: Config, flag: str, joined_by: str | None) -> Given | None:
+def _foreign(config: pytest.Config, flag: str, joined_by: str | None) -> Given | None:
     """What another plugin's option of the same name holds (pytest-playwright's ``--device`` collects a list)."""
     value = getattr(config.option, flag.removeprefix("--").replace("-", "_"), None)
     if isinstance(value, list | tuple):
@@ -219,7 +206,7 @@ def _foreign(config: Config, flag: str, joined_by: str | None) -> Given | None:
     return None if value is None or value == "" else Given(str(value), flag)
 
 
-def _value(config: Config, setting: Setting, taken: str | None) -> Any:
+def _value(config: pytest.Config, setting: Setting, taken: str | None) -> Any:
     given = _given(config, setting, taken)
     if given is None:
         return setting.default
