@@ -24,7 +24,7 @@ LEAST_SLOWDOWN = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class LoaderVerdict:
     """One step fed by one source, against the same step on ready tensors.
 
     :param loss: share of the throughput on ready tensors that is lost; negative where the fed step was faster.
@@ -74,7 +74,7 @@ class Verdict:
         return "Input does not bound the step."
 
 
-def verdicts(result: ResultFile) -> tuple[Verdict, ...]:
+def verdicts(result: ResultFile) -> tuple[LoaderVerdict, ...]:
     """A verdict for every fed step of the file that has its counterpart on ready tensors."""
     found = [benchmark.record for benchmark in result.benchmarks if benchmark.record is not None]
     records = [record for record in found if record.valid]
@@ -96,10 +96,10 @@ def lines(result: ResultFile, *, verbose: bool) -> list[str]:
     return [f"{counted(steps, 'step')} fed: {conclusion}" for conclusion, steps in conclusions.items()]
 
 
-def _verdict(record: Record, ready: Record, alone: float | None) -> Verdict:
+def _verdict(record: Record, ready: Record, alone: float | None) -> LoaderVerdict:
     rate, reference = throughput(record) or 0.0, throughput(ready) or 0.0
     loss = 1 - rate / reference
-    return Verdict(
+    return LoaderVerdict(
         step="-".join(_step(record)),
         source=record.case.data,
         sample_unit=record.case.sample_unit,

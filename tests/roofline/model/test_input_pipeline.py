@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from roofline.model.input_pipeline import Verdict, verdicts
+from roofline.model.input_pipeline import LoaderVerdict, verdicts
 from roofline.results.reader import Benchmark, Host, ResultFile
 from roofline.schema.record import Case, Device, Flag, Record, Rounds, Timing
 from roofline.schema.round_statistics import Stats
@@ -53,7 +53,7 @@ def row(
     return Benchmark(name=record.case.id, fullname=record.case.id, group=None, stats=stats, record=record)
 
 
-def verdict(*rows: Benchmark) -> Verdict:
+def verdict(*rows: Benchmark) -> LoaderVerdict:
     (only,) = verdicts(result(*rows))
     return only
 
