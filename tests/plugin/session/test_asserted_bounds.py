@@ -116,7 +116,6 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) ->
     assert f"test_other on here: failed. Expected compute-bound {source.format('other')}. Got launch-bound (" in text
     assert f"Expected at least 50 % of its roof {source.format('slow')}" in text
     assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
-    assert "Likely: `roofline ops " in text
     assert "@pytest.mark.expected_bound: bound is 'cpu'; use one of compute, memory, launch, input," in text
     assert f"@pytest.mark.expected_bound: min_fraction_of_roof is 1{'0' * 59}; use a number above 0 and at" in text
     assert "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own." in text

@@ -173,7 +173,7 @@ class Unnamed:
         (torch.nn.Linear, "Linear"),
         (len, "len"),
         (torch.nn.ReLU(), "ReLU()"),
-        (Unnamed(), "<tests.plugin.session.test_results.Unnamed object>"),
+        (Unnamed(), "<tests.plugin.session.test_results_file.Unnamed object>"),
     ],
 )
 def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None:
