@@ -255,7 +255,7 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
 
 
 def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
-    """Measure a roof of `measured.NAMES` and enter it into the run's ledger.
+    """Measure a roof of `kernels.NAMES` and enter it into the run's ledger.
 
     :returns: the record, the timing, and the seconds spent timing.
     :raises roofs.RoofUnavailable: the device has no such roof.

@@ -147,7 +147,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     import torch
 
     from pytest_roofline.fixture import Roofline, defaults, parameters_of
-    from pytest_roofline.session import asserted_bounds as expecting
+    from pytest_roofline.session import asserted_bounds
     from pytest_roofline.session.run import run_of
 
     run = run_of(request.config)
@@ -162,7 +162,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     wrong = None
     try:
         chosen = defaults(request.node.iter_markers("roofline"), parameters_of(request.node))
-        expected = expecting.marked(request.node)
+        expected = asserted_bounds.marked(request.node)
     except ValueError as error:
         wrong = str(error)
     if wrong is not None:
@@ -335,7 +335,7 @@ def _counting(config: pytest.Config, run: Run) -> NcuPass:
     :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
     """
     from pytest_roofline.device.system import System
-    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+    from pytest_roofline.profilers.ncu import counting_pass
 
     asked = spelled(config, "ncu")
     flag = disabled(config)
@@ -343,8 +343,8 @@ def _counting(config: pytest.Config, run: Run) -> NcuPass:
         raise pytest.UsageError(f"{flag}: nothing would be measured, so {asked} could count nothing. Leave one out.")
     required = asked if run.options.ncu == "require" else None
     try:
-        return ncu_pass.prepare(config, run, System.here(), required=required)
-    except ncu_pass.NotUsable as error:
+        return counting_pass.prepare(config, run, System.here(), required=required)
+    except counting_pass.NotUsable as error:
         raise pytest.UsageError(str(error)) from error
 
 
@@ -353,7 +353,7 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """
-    from pytest_roofline.session import asserted_bounds as expecting
+    from pytest_roofline.session import asserted_bounds
     from roofline.schema.expected_file import ExpectedFileError
 
     asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")
@@ -367,10 +367,10 @@ def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) ->
             f"{flag}: nothing would be measured, so {asserting} could assert nothing. Leave one out."
         )
     try:
-        return expecting.suite(cases, config.rootpath, chosen.expected_bounds)
+        return asserted_bounds.suite(cases, config.rootpath, chosen.expected_bounds)
     except ExpectedFileError as error:
         raise pytest.UsageError(f"{asserting if chosen.expected_bounds is None else naming}: {error}") from error
-    except expecting.NothingExpected as error:
+    except asserted_bounds.NothingExpected as error:
         raise pytest.UsageError(
             f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
         ) from error

@@ -138,7 +138,7 @@ ROWS = (
     # What this does is held in tests/plugin.
     Row("roofs", "--roofs measure", lambda run: run.options.roofs == "measure"),
     Row("report", "--report", lambda run: run.options.report),
-    # What these do is held in tests/plugin: session/test_bounds.py, test_sessions_flag.py and test_gate_flag.py.
+    # Held in tests/plugin: session/test_asserted_bounds.py, test_sessions_flag.py and test_gate_flag.py.
     Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),
     Row("expected_bounds", "--expected-bounds b.toml", lambda run: run.options.expected_bounds == Path("b.toml")),
     Row("sessions", "--sessions 3", lambda run: run.options.sessions == 3),

@@ -57,11 +57,10 @@ def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:
 
 def doubts(found: Iterable[Roof], device: Device) -> dict[str, str]:
     """Why roofs of a device may be wrong, by their names; nothing of a sound one."""
-    from roofline.machine import published
-    from roofline.machine import roof_choice as judging
+    from roofline.machine import published, roof_choice
 
     row = published.load().find(device.name)
-    return judging.doubts(found, row.best() if row is not None else ())
+    return roof_choice.doubts(found, row.best() if row is not None else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,7 @@ class Equipment:
 
 
 def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:
-    """Measure roofs of `measured.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
+    """Measure roofs of `kernels.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
 
     Those that are doubtful then are measured again, up to `ATTEMPTS` times within the same time.
 

@@ -12,7 +12,7 @@ from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, table_options
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernel_sums import CountedKernel, by_kernel, by_kind, count, read_all, slowest_first
+from roofline.profilers.ncu.kernel_sums import KernelSum, by_kernel, by_kind, count, read_all, slowest_first
 from roofline.profilers.ncu.ncu_tables import request, table
 from roofline.profilers.ncu.values import COMMA, POINT
 
@@ -83,7 +83,7 @@ def ncu(
     emit([table(counted, rows, what, with_total=not plain)], output)
 
 
-def _rows(kernels: tuple[CountedKernel, ...], by: By, *, in_order: bool) -> list[CountedKernel]:
+def _rows(kernels: tuple[KernelSum, ...], by: By, *, in_order: bool) -> list[KernelSum]:
     if by == "kind":
         return by_kind(kernels)
     if by == "kernel":

@@ -3,7 +3,7 @@
 The rules, in order; the first that applies decides.
 
 1. An invalid row, no time, a throughput cliff without a known cause: **undetermined**.
-2. Device memory full (`flags.FULL_MEMORY_SHARE`, or ``spilled`` in the record): **capacity**.
+2. Device memory full (`point_flags.FULL_MEMORY_SHARE`, or ``spilled`` in the record): **capacity**.
 3. At least 10 % of the step spent waiting for the next batch: **input**. A loader that keeps up is never waited for, so
    any real wait means that the device runs dry.
 4. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half

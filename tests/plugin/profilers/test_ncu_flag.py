@@ -18,8 +18,8 @@ from tests.plugin.profilers.stubs import Stubs
 KEPT = ("--roofline-results", "results")
 
 ON_A_CPU = """
-    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
-    ncu_pass.COUNTED_KINDS = ("cpu",)
+    from pytest_roofline.profilers.ncu import counting_pass
+    counting_pass.COUNTED_KINDS = ("cpu",)
 """
 
 
@@ -170,7 +170,7 @@ HELD = """
     from pathlib import Path
     import pytest, torch
     from pytest_roofline.profilers.ncu import case_counter as ncu_case
-    from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+    from pytest_roofline.profilers.ncu import counting_pass
     from pytest_roofline.profilers.check import Check
     from roofline.schema.record import Counters
 
@@ -192,7 +192,7 @@ HELD = """
         over.append(True)
         return result
 
-    ncu_pass.preflight = lambda *_: Check(name="ncu", status="ok", why="", path=Path("ncu"))
+    counting_pass.preflight = lambda *_: Check(name="ncu", status="ok", why="", path=Path("ncu"))
     ncu_case.CaseCounter.unit_check = lambda *_: ncu_case.UnitCheck(ratio=1.0)
     ncu_case.CaseCounter.count = count
 """

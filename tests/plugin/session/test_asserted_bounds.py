@@ -13,7 +13,7 @@ import torch
 
 from pytest_roofline import plugin
 from pytest_roofline.device import host as machine
-from pytest_roofline.session import asserted_bounds as expecting
+from pytest_roofline.session import asserted_bounds
 from pytest_roofline.session.run import Run
 from roofline.cli import program
 from roofline.expectations import judging
@@ -345,7 +345,7 @@ def test_a_marker_says_what_it_says() -> None:
         mark.train,
     )
     source = "@pytest.mark.expected_bound of suite/test_it.py::test_it"
-    assert expecting.marked(item) == (
+    assert asserted_bounds.marked(item) == (
         Expected(bound="input", min_fraction_of_speed_of_light=1.0, source=source),
         Expected(bound="compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16", source=source),
     )
@@ -366,25 +366,27 @@ def test_a_marker_says_what_it_says() -> None:
 def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
     """What was wrong and what is allowed."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is tested)
-        expecting.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
+        asserted_bounds.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
     assert str(caught.value).startswith(f"@pytest.mark.expected_bound{message}")
 
 
 def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
     """Or the one that was given; each is read before anything runs."""
     item = _item()
-    with pytest.raises(expecting.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"):
-        expecting.suite([item], tmp_path, None)
+    with pytest.raises(
+        asserted_bounds.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"
+    ):
+        asserted_bounds.suite([item], tmp_path, None)
     near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
     near.parent.mkdir()
     near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
     other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
     for given, path, case in ((None, near, "near"), (other, other, "other")):
-        found, entries = expecting.suite([item], tmp_path, given).files[item.nodeid]
+        found, entries = asserted_bounds.suite([item], tmp_path, given).files[item.nodeid]
         assert (found, [entry.case for entry in entries]) == (path, [case])
     near.write_text("")
     with pytest.raises(ExpectedFileError, match="found none"):
-        expecting.suite([item], tmp_path, None)
+        asserted_bounds.suite([item], tmp_path, None)
 
 
 def test_only_what_applies_is_kept() -> None:
@@ -398,13 +400,13 @@ def test_only_what_applies_is_kept() -> None:
         Expected(bound="compute", precision="bf16", source="precision"),
         Expected(bound="compute", case="vgg*", source="case"),
     ]
-    assert [one.source for one in expecting.applying(sources, record, "lab")] == ["any", "label", "all"]
+    assert [one.source for one in asserted_bounds.applying(sources, record, "lab")] == ["any", "label", "all"]
 
 
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     """As much of a run as asserting reads."""
     on = build.machine()
-    bounds = expecting.Suite(Path("/project"), files)
+    bounds = asserted_bounds.Suite(Path("/project"), files)
     state = {"bounds": bounds, "asserted": 0, "warned": {}}
     return cast(
         Run,
@@ -419,10 +421,10 @@ def _stats(record: Record, test: str) -> Any:
 MARKER = Expected(bound="compute", source="marker")
 
 
-def _failure(*stats: Any, **files: Any) -> pytest.ExceptionInfo[expecting.NotAsExpected]:
+def _failure(*stats: Any, **files: Any) -> pytest.ExceptionInfo[asserted_bounds.NotAsExpected]:
     record = build.record(expected=(MARKER,))
-    with pytest.raises(expecting.NotAsExpected) as caught:
-        expecting.assert_bounds(_run(list(stats) or [_stats(record, "a")], files), record, "a")
+    with pytest.raises(asserted_bounds.NotAsExpected) as caught:
+        asserted_bounds.assert_bounds(_run(list(stats) or [_stats(record, "a")], files), record, "a")
     return caught
 
 
@@ -435,8 +437,8 @@ def test_a_failure_begins_with_what_is_wrong() -> None:
     run = _run([_stats(record, "a")], {"a": (Path("/project/e.toml"), (entry,))})
     roofs = (*build_points.roofs(0.03), build.roof("latency", "launch", 1e-5))
     run.session = lambda: build.session(roofs=roofs)  # type: ignore[method-assign]
-    with pytest.raises(expecting.NotAsExpected) as caught:
-        expecting.assert_bounds(run, record, "a")
+    with pytest.raises(asserted_bounds.NotAsExpected) as caught:
+        asserted_bounds.assert_bounds(run, record, "a")
     text = caught.exconly()
     assert text.startswith("NotAsExpected: compute-bound, not memory-bound; 10.0 % of its roof, not 90 %: measured,")
     assert " (e.toml:1)." in " ".join(text.split())
@@ -476,8 +478,8 @@ def test_the_rows_of_the_model_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(judging, "check_results", check)
     run = _run(stats, {})
-    with pytest.raises(expecting.NotAsExpected):
-        expecting.assert_bounds(run, record, "a")
+    with pytest.raises(asserted_bounds.NotAsExpected):
+        asserted_bounds.assert_bounds(run, record, "a")
     (result,) = judged
     records = {row.fullname: row.record for row in result.benchmarks if row.record is not None}
     assert {test: one.timing and one.timing.step_time_s for test, one in records.items()} == {"a": 0.2, "small": 0.1}
@@ -490,10 +492,10 @@ def test_where_nothing_is_expected_nothing_is_judged() -> None:
     record = build.record()
     entry = Expected(bound="compute", case="vgg*", source="e.toml:1")
     run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (entry,))})
-    expecting.assert_bounds(run, record, "a")
+    asserted_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 0
     run.bounds = None
-    expecting.assert_bounds(run, build.record(expected=(MARKER,)), "a")
+    asserted_bounds.assert_bounds(run, build.record(expected=(MARKER,)), "a")
     assert run.asserted == 0
 
 
@@ -503,9 +505,9 @@ def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing() -> None:
     namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
     own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
     run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake, own))})
-    expecting.assert_bounds(run, record, "a")
+    asserted_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 0
     run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake,))})
-    with pytest.raises(expecting.NotAsExpected, match=r"^not evaluable: "):
-        expecting.assert_bounds(run, record, "a")
+    with pytest.raises(asserted_bounds.NotAsExpected, match=r"^not evaluable: "):
+        asserted_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 1

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from pytest_roofline.device.system import unwound_when_terminated
 from pytest_roofline.profilers.check import Status
-from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
+from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
 from pytest_roofline.profilers.ncu.child_request import Order
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
@@ -101,7 +101,7 @@ class CaseCounter:
             except NotCounted as refusal:
                 no_flop = refusal.reason
             try:
-                found = ncu_counters.of_step([one.log for one in ran], self._ncu.source, no_flop=no_flop)
+                found = counter_reading.of_step([one.log for one in ran], self._ncu.source, no_flop=no_flop)
             except NotCounted as refusal:
                 for complaint in (one.complaint for one in ran if one.complaint.status == "missing_metric"):
                     raise NotCounted(complaint.status, complaint.reason) from refusal
@@ -204,7 +204,7 @@ class CaseCounter:
             ran, unknown = self._with_known(flop_metrics(self._ncu.compute_capability, True), run)
             try:
                 ran.refuse("" if ran.ended.code == 0 else None)
-                flop = ncu_counters.of_flops(ran.log)
+                flop = counter_reading.of_flops(ran.log)
             except NotCounted as refusal:
                 if refusal.status in FOR_ALL:
                     raise

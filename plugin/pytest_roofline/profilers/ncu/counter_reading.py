@@ -9,7 +9,7 @@ from typing import Any
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.quantities import NAMES, OF_KERNEL, WHOLE
 from roofline.files.text import ReadError
-from roofline.profilers.ncu.kernel_sums import CountedCapture, CountedKernel, by_kernel, count, read_all
+from roofline.profilers.ncu.kernel_sums import CountedCapture, KernelSum, by_kernel, count, read_all
 from roofline.schema.record import Counters, KernelCounters
 
 _PIPE = "flop_by_pipe."
@@ -78,7 +78,7 @@ def _counted(files: Sequence[Path]) -> CountedCapture:
         raise NotCounted("failed", f"what ncu wrote can't be read: {error}") from error
 
 
-def _kernel(kernel: CountedKernel, no_flop: str | None) -> KernelCounters:
+def _kernel(kernel: KernelSum, no_flop: str | None) -> KernelCounters:
     """:param no_flop: as in `of_step`: then the FLOPs of no kernel are all of them."""
     return KernelCounters(
         name=kernel.name,
@@ -89,11 +89,11 @@ def _kernel(kernel: CountedKernel, no_flop: str | None) -> KernelCounters:
     )
 
 
-def _plain(kernel: CountedKernel) -> dict[str, float] | None:
+def _plain(kernel: KernelSum) -> dict[str, float] | None:
     return None if kernel.flop_by_pipe is None else dict(kernel.flop_by_pipe)
 
 
-def _lacking(kernel: CountedKernel) -> str | None:
+def _lacking(kernel: KernelSum) -> str | None:
     """What a kernel's FLOPs by pipe lack: all of it, or, where only some of its launches have a pipe, that pipe."""
     missing: Mapping[str, str] = kernel.missing
     if kernel.amounts["flop"] is None:

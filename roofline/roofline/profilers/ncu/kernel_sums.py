@@ -65,7 +65,7 @@ _PIPE = "flop_by_pipe."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountedKernel:
+class KernelSum:
     """A launch, or several together. ``amounts`` has each of `QUANTITIES` by its name.
 
     None: not had, and ``missing`` says why. The time is under the profiler: never a timing.
@@ -92,8 +92,8 @@ class CountedCapture:
     asked for, ``compute_capability`` the chip, ``passes`` and ``passes_by_file`` as in `Capture`.
     """
 
-    kernels: tuple[CountedKernel, ...]
-    total: CountedKernel
+    kernels: tuple[KernelSum, ...]
+    total: KernelSum
     metrics: Mapping[str, str]
     not_counted: tuple[str, ...]
     compute_capability: str | None
@@ -126,26 +126,26 @@ def count(capture: Capture) -> CountedCapture:
     )
 
 
-def by_kernel(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
+def by_kernel(kernels: Iterable[KernelSum]) -> list[KernelSum]:
     """All launches of a kernel in one row, the one with the most time first."""
     return _grouped(kernels, lambda one: one.name)
 
 
-def by_kind(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
+def by_kind(kernels: Iterable[KernelSum]) -> list[KernelSum]:
     """All launches of a kind in one row, the one with the most time first."""
     return _grouped(kernels, lambda one: one.kind or "")
 
 
-def slowest_first(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
+def slowest_first(kernels: Iterable[KernelSum]) -> list[KernelSum]:
     """Those without a time last, in their order."""
     return sorted(kernels, key=lambda one: -1.0 if (time_s := one.amounts["time_s"]) is None else time_s, reverse=True)
 
 
-def together(kernels: Sequence[CountedKernel], name: str, kind: str | None) -> CountedKernel:
+def together(kernels: Sequence[KernelSum], name: str, kind: str | None) -> KernelSum:
     """The sums over kernels."""
     missing: dict[str, str] = {}
     amounts = {name: _sum(kernels, name, missing) for name in NAMES}
-    return CountedKernel(
+    return KernelSum(
         name=name,
         kind=kind,
         launches=sum(one.launches for one in kernels),
@@ -156,7 +156,7 @@ def together(kernels: Sequence[CountedKernel], name: str, kind: str | None) -> C
     )
 
 
-def _kernel(launch: Launch, found: LaunchAmounts) -> CountedKernel:
+def _kernel(launch: Launch, found: LaunchAmounts) -> KernelSum:
     amounts, missing = dict(found.amounts), dict(found.missing)
     tensor = [flop for pipe, flop in (found.flop_by_pipe or {}).items() if pipe.startswith(_TENSOR)]
     counted = any(tensor) or (tensor and not any(pipe.startswith(_TENSOR) for pipe in found.not_counted))
@@ -164,7 +164,7 @@ def _kernel(launch: Launch, found: LaunchAmounts) -> CountedKernel:
     if amounts["flop"] is not None and unseen:
         amounts["flop"] = None
         missing["flop"] = "its name tells of tensor cores, whose operations were not collected"
-    return CountedKernel(
+    return KernelSum(
         name=launch.name,
         kind=kind_of(launch.name),
         launches=launch.launches,
@@ -175,8 +175,8 @@ def _kernel(launch: Launch, found: LaunchAmounts) -> CountedKernel:
     )
 
 
-def _grouped(kernels: Iterable[CountedKernel], key: Callable[[CountedKernel], str]) -> list[CountedKernel]:
-    groups: dict[str, list[CountedKernel]] = {}
+def _grouped(kernels: Iterable[KernelSum], key: Callable[[KernelSum], str]) -> list[KernelSum]:
+    groups: dict[str, list[KernelSum]] = {}
     for one in kernels:
         groups.setdefault(key(one), []).append(one)
     return slowest_first(together(group, name, group[0].kind) for name, group in groups.items())
@@ -189,7 +189,7 @@ def _with_intensity(missing: Mapping[str, str], amounts: Mapping[str, float | No
     return dict(missing) if amounts["dram_byte"] else {**missing, "intensity": "no byte of DRAM was moved"}
 
 
-def _sum(kernels: Sequence[CountedKernel], quantity: str, missing: dict[str, str]) -> float | None:
+def _sum(kernels: Sequence[KernelSum], quantity: str, missing: dict[str, str]) -> float | None:
     """The sum; None where a kernel has no part of it, with the reason put into ``missing``."""
     values = [one.amounts[quantity] for one in kernels]
     had = [value for value in values if value is not None]
@@ -200,7 +200,7 @@ def _sum(kernels: Sequence[CountedKernel], quantity: str, missing: dict[str, str
     return None
 
 
-def _why(lacking: Sequence[CountedKernel], kernels: Sequence[CountedKernel], quantity: str) -> str:
+def _why(lacking: Sequence[KernelSum], kernels: Sequence[KernelSum], quantity: str) -> str:
     why = lacking[0].missing[quantity]
     if len(lacking) == len(kernels):
         return why
@@ -208,7 +208,7 @@ def _why(lacking: Sequence[CountedKernel], kernels: Sequence[CountedKernel], qua
     return f"{launches} of {every} launches have none, first {lacking[0].name!r:.80}: {why}"
 
 
-def _sum_by_pipe(kernels: Sequence[CountedKernel], missing: dict[str, str]) -> dict[str, float] | None:
+def _sum_by_pipe(kernels: Sequence[KernelSum], missing: dict[str, str]) -> dict[str, float] | None:
     """Of the pipes that every kernel has."""
     without = [one for one in kernels if one.flop_by_pipe is None]
     if without:

@@ -14,7 +14,7 @@ from roofline.counters.quantities import (
     flop_metrics,
     taken_for,
 )
-from roofline.profilers.ncu.kernel_sums import CountedCapture, CountedKernel
+from roofline.profilers.ncu.kernel_sums import CountedCapture, KernelSum
 from roofline.show.step_notes import kernel as shortened
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import prefixed, scaled, significant
@@ -33,9 +33,7 @@ _REPORTED = {"time_s": "time", "flop": "FLOP", "dram_byte": "DRAM bytes"}
 """What a table shows; JSON tells of all that is missing."""
 
 
-def table(
-    counted: CountedCapture, kernels: Sequence[CountedKernel], what: str, *, with_total: bool
-) -> Table[CountedKernel]:
+def table(counted: CountedCapture, kernels: Sequence[KernelSum], what: str, *, with_total: bool) -> Table[KernelSum]:
     """A row a kernel, and one for all together.
 
     :param what: heading of the first column: kernel, kind or launch.
@@ -43,7 +41,7 @@ def table(
     total = counted.total
     total_s = total.amounts["time_s"]
 
-    def of_time(one: CountedKernel) -> float | None:
+    def of_time(one: KernelSum) -> float | None:
         time_s = one.amounts["time_s"]
         return time_s / total_s if time_s is not None and total_s else None
 
@@ -112,7 +110,7 @@ def _ask(counted: CountedCapture) -> list[str]:
     return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
 
 
-def _amount(quantity: Quantity) -> Column[CountedKernel]:
+def _amount(quantity: Quantity) -> Column[KernelSum]:
     return (seconds if quantity.unit == "s" else partial(number, show=prefixed))(
         quantity.name, quantity.title, f"amounts.{quantity.name}"
     )
@@ -123,7 +121,7 @@ _LAUNCHES = number("launches", drop=1)
 _AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
 _INTENSITY = number("intensity_flop_per_byte", "FLOP/\nbyte", "intensity", significant)
 _TENSOR_CORES = words("tensor_cores", "tensor\ncores", show=lambda used: "yes" if used else "no", drop=2)
-_MORE: tuple[Column[CountedKernel], ...] = (
+_MORE: tuple[Column[KernelSum], ...] = (
     number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
     number("missing", get=lambda one: dict(one.missing)),
 )

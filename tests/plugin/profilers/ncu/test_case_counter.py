@@ -15,7 +15,7 @@ import pytest
 from pytest_roofline.device.system import Ended
 from pytest_roofline.profilers.check import Check
 from pytest_roofline.profilers.ncu import case_counter as ncu_case
-from pytest_roofline.profilers.ncu import counter_reading as ncu_counters
+from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command, UnitCheck
 from pytest_roofline.profilers.ncu.child_request import VARIABLE
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
@@ -66,8 +66,8 @@ class Reading:
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
     reading = Reading()
-    monkeypatch.setattr(ncu_counters, "of_step", reading)
-    monkeypatch.setattr(ncu_counters, "of_flops", reading.of_flops)
+    monkeypatch.setattr(counter_reading, "of_step", reading)
+    monkeypatch.setattr(counter_reading, "of_flops", reading.of_flops)
     return reading
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 import torch
 
-from pytest_roofline.profilers.ncu import counting_pass as ncu_pass
+from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
 from pytest_roofline.profilers.ncu.counting_pass import NcuPass, preflight, release
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
@@ -121,7 +121,7 @@ def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
 @pytest.fixture(autouse=True)
 def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collecting the garbage of all tests before takes seconds."""
-    monkeypatch.setattr(ncu_pass, "release", lambda device: (None, f"not read for {device.type}"))
+    monkeypatch.setattr(counting_pass, "release", lambda device: (None, f"not read for {device.type}"))
 
 
 OUT_OF_MEMORY = NotCounted("failed", "the test failed under ncu: out of memory: no room")
@@ -132,7 +132,7 @@ def test_the_memory_that_is_still_held_stands_with_the_counters(
     answer: Counters | NotCounted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And with their refusal: a process that found no room had what this one left. A case that isn't tried has none."""
-    monkeypatch.setattr(ncu_pass, "release", lambda _device: (500, None))
+    monkeypatch.setattr(counting_pass, "release", lambda _device: (500, None))
     run = FakeRun()
     counting = passing(run, FakeCounter(answer))
     for _ in range(2):
