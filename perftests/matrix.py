@@ -239,7 +239,7 @@ def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_
         own = "" if match else ", or FILE.toml for your own"
         raise MatrixError(f"{source}: no tier {name!r}{hint}; use {_choice('', tables)}{own}")
     return [
-        _read_block(block, f"{path}: block {number} of [[{name}]]", readers)
+        _read_block(block, f"{source}: {path}: block {number} of [[{name}]]", readers)
         for number, block in enumerate(tables[name], start=1)
     ]
 

@@ -259,6 +259,7 @@ def test_an_error_in_a_file_says_where_it_is(file: Path, old: str, new: str, mes
     file.write_text(f"[[t]]\n{HEAD}".replace(old, new))
     with pytest.raises(MatrixError) as error:
         matrix.load(("own.toml",))
+    assert str(error.value).startswith("--matrix: ")
     assert f"own.toml: {message}" in str(error.value)
 
 

@@ -87,6 +87,9 @@ class SessionHooks:
             self._run.sample_roofs()
             # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
             self._run.fill_roofs()
+        except (KeyboardInterrupt, pytest.Session.Interrupted, pytest.Session.Failed):
+            self._run.fill_roofs(measure=False)
+            raise
         finally:
             self._finish()
         return result

@@ -184,11 +184,13 @@ class Run:
             found.setdefault(roof.name, roof)
         return tuple(found.values())
 
-    def fill_roofs(self) -> None:
+    def fill_roofs(self, *, measure: bool = True) -> None:
         """Get the roofs that the cases measured so far need, where no test of this run measured any.
 
         They are taken from the cache, or measured and kept there; a doubtful one is measured again. A roof that can't
         be had is named, and no error.
+
+        :param measure: False for a run that was stopped: it gets what is there at once.
         """
         if not self.fills_roofs or self.ledger:
             return
@@ -200,7 +202,7 @@ class Run:
             had |= {roof.name for roof in self.roofs() if roof not in self._doubtful}
         lacking = [name for name in wanted if name not in had and name not in self._not_filled]
         # The first session of a set has measured them: what it couldn't, another can't.
-        if lacking and not self._is_later_session:
+        if measure and lacking and not self._is_later_session:
             self._measure_roofs(lacking)
 
     @property

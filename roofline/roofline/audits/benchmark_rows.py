@@ -141,8 +141,13 @@ def _impossible(timing: Timing, profile: Profile | None) -> Iterator[str]:
         negative = [time for time in times or () if time < 0]
         if negative:
             yield f"{name} of {len(negative)} rounds is below 0 (least {min(negative):g} s)"
-    if timing.input_wait_s is not None and timing.input_wait_s < 0:
-        yield f"input_wait_s of a step is {timing.input_wait_s:g}"
+    for name, of_step in (
+        ("step_time_s", timing.step_time_s),
+        ("step_time_sd_s", timing.step_time_sd_s),
+        ("input_wait_s", timing.input_wait_s),
+    ):
+        if of_step is not None and of_step < 0:
+            yield f"{name} of a step is {of_step:g}"
     if sum(rounds.input_wait_s or ()) > sum(rounds.wall_s) * (1 + AGREEMENT):
         yield f"{sum(rounds.input_wait_s or ()):g} s of waiting for input within {sum(rounds.wall_s):g} s by the wall"
     busy_s = None if profile is None else profile.device_busy_s

@@ -113,7 +113,10 @@ def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
             raise click.UsageError(
                 f"--tolerance {one}: {name!r} is no rule with a tolerance; those are {', '.join(sorted(settable))}."
             )
-        share = Number("share", 0, 1, max_open=True).convert(text, None, None)
+        try:
+            share = Number("share", 0, 1, max_open=True).convert(text, None, None)
+        except click.BadParameter as error:
+            raise click.UsageError(f"--tolerance {one}: {error.message}") from error
         tolerances |= {name: share} if equals else dict.fromkeys(settable, share)
     return tolerances
 

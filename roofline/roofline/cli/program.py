@@ -5,7 +5,7 @@ Other packages add commands through the entry-point group ``roofline.commands`` 
 
 Exit codes: 0 pass; 1 regression or violated expectation; 2 usage error; 3 cannot compare (nothing matched, another
 machine, a changed workload, invalid or missing data). A file or folder to read that is missing or unreadable is missing
-data (3), whichever command, argument or option names it.
+data (3), whichever command, argument or option names it, but for a model (2).
 """
 
 from __future__ import annotations

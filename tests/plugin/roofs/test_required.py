@@ -65,7 +65,8 @@ def _roofs(folder: Path) -> dict[str, Roof]:
 def test_each_setting_measures_takes_or_does_neither(project: pytest.Pytester, cache: Path) -> None:
     """The first run measures what its cases need; later ones take that, measure anew, or have none of it.
 
-    ``off`` takes those of earlier results all the same, as --help has it. The files say where roofs are from.
+    ``off`` takes those of earlier results all the same, as --help has it. The files say where roofs are from. A run that
+    is stopped takes what is kept.
     """
 
     def run(setting: str, folder: str) -> tuple[bool, dict[str, Roof]]:
@@ -97,6 +98,9 @@ def test_each_setting_measures_takes_or_does_neither(project: pytest.Pytester, c
     project.runpytest_subprocess(*arguments).assert_outcomes(passed=1)
     earlier.rename(project.path / earlier.name)
     assert {roof.from_file for roof in _roofs(project.path / "first").values()} == {earlier.name}
+    project.makepyfile(test_stop="def test_stop(roofline):\n    raise KeyboardInterrupt\n")
+    assert project.runpytest_subprocess(*AUTO, "--roofline-results", "stopped").ret == 2
+    assert {roof.from_file for roof in _roofs(project.path / "stopped").values()} == {f"cache/{path.name}"}
 
 
 @pytest.mark.parametrize("child", [worker, ncu_child])

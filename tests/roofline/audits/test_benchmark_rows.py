@@ -217,6 +217,7 @@ def _of_batch(batch: int) -> Any:
         (build.record(timing=build.timing(1e-3)), {"above_roof", "faster_than_light"}),
         (_of_images(224), {"mixed_conventions"}),
         (_of_images(160), set()),
+        (build.record(timing=build.timing(-0.1)), {"impossible_time"}),
         (_rounds(device_s=(-0.1,) * 20), {"impossible_time"}),
         (_rounds(device_s=(1.0,) * 20), {"impossible_time"}),
         *((_rounds(input_wait_s=(wait_s,) * 20), {"impossible_time"}) for wait_s in (-0.1, 1.0)),

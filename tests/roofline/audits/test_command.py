@@ -164,7 +164,7 @@ def test_silence_of_rules_that_saw_nothing_is_no_pass(run: Run) -> None:
     ("arguments", "message"),
     [
         ((), "Missing argument 'FILES...'"),
-        (("good.csv", "--tolerance", "nan"), "'nan' is not a valid number"),
+        (("good.csv", "--tolerance", "nan"), "--tolerance nan: 'nan' is not a valid number"),
         (("good.csv", "--tolerance", "1"), "1.0 is not in the range 0<=x<1"),
         (("good.csv", "--tolerance", "pooled=0.1"), "'pooled' is no rule with a tolerance; those are above_roof,"),
         (("good.csv", "--tolerance", "=0.1"), "'' is no rule with a tolerance"),
