@@ -1,6 +1,6 @@
 """What the analysis package makes of a run's results, as lines for pytest's terminal: tables, report, and scatter.
 
-It is loaded at the end of a run only.
+The analysis package itself is loaded only where one of these functions is called.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+# Here and not where they are asked for: at a run's end there may be no file left to open.
+from click import ClickException
+
+from roofline.files.text import ReadError
 
 if TYPE_CHECKING:
     from roofline.show.tables import Table
@@ -26,10 +31,6 @@ def guarded() -> Iterator[None]:
 
     :raises AnalysisError: something did.
     """
-    from click import ClickException
-
-    from roofline.files.text import ReadError
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a project's tests may make errors of them
         try:

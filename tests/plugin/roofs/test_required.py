@@ -65,8 +65,8 @@ def _roofs(folder: Path) -> dict[str, Roof]:
 def test_each_setting_measures_takes_or_does_neither(project: pytest.Pytester, cache: Path) -> None:
     """The first run measures what its cases need; later ones take that, measure anew, or have none of it.
 
-    ``off`` takes those of earlier results all the same, as --help has it. The files say where roofs are from. A run that
-    is stopped takes what is kept.
+    ``off`` takes those of earlier results all the same, as --help has it. The files say where roofs are from. A run
+    that is stopped takes what is kept.
     """
 
     def run(setting: str, folder: str) -> tuple[bool, dict[str, Roof]]:
