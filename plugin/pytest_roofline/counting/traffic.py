@@ -389,9 +389,7 @@ class _Cache:
                 continue
             given_up = min(held.byte, self._used - int(self.capacity_byte))
             clean = held.byte - held.dirty
-            written = max(0, given_up - clean)
-            self.traffic_byte += written
-            held.dirty -= written
+            self.traffic_byte += max(0, given_up - clean)
             self._resize(held, held.byte - given_up)
             if not held.byte:
                 heapq.heappop(self._order)

@@ -268,7 +268,21 @@ def call(name: str, result: object, **arguments: object) -> Call:
     [
         (call("aten::linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[True, True, True]), 2 * 120),
         (call("aten::mkldnn_linear_backward", None, self=(3, 4), weight=(5, 4), output_mask=[False, True, True]), 120),
+        (call("aten::linear_backward", None, self=(2, 3, 4), weight=(5, 4), output_mask=[True, True, True]), 4 * 120),
         (call("aten::mkldnn_linear_backward_input", None, grad_output=(3, 5), weight=(5, 4)), 120),
+        (call("aten::mkldnn_linear_backward_input", None, grad_output=(2, 3, 5), weight=(5, 4)), 2 * 120),
+        (call("torch_nn::_linear_cross_entropy_batch_chunked", None, input=(3, 4), linear_weight=(5, 4)), 120),
+        (
+            call(
+                "torch_nn::_linear_cross_entropy_batch_chunked",
+                None,
+                input=(3, 4),
+                linear_weight=(5, 4),
+                compute_input_grad=True,
+                compute_linear_weight_grad=True,
+            ),
+            3 * 120,
+        ),
         (call("aten::cudnn_affine_grid_generator_backward", None, grad=(2, 5, 6, 2)), 2 * 2 * 5 * 6 * 2 * 3),
         (call("mkldnn::_linear_pointwise", (3, 5), X=(3, 4), W=(5, 4)), 120),
         (call("aten::_scaled_mm", (3, 5), self=(3, 4), mat2=(4, 5)), 120),

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
 from pytest_roofline.counting import Counted
-from pytest_roofline.counting.traffic import Access, Traffic, Unit, least_traffic_byte
+from pytest_roofline.counting.traffic import Access, Traffic, Unit, least_traffic_byte, location
 
 
 def floats(*sizes: int) -> Tensor:
@@ -151,6 +151,31 @@ def test_only_what_does_not_fit_is_written_and_read_again() -> None:
     """An intermediate of 100 bytes behind 60 bytes of cache: 40 out, 40 back in."""
     steps = [touch([], [access(0, first=True)]), touch([access(0)], [])]
     assert least_traffic_byte(steps, [INTERMEDIATE], 60) == 80
+
+
+def test_a_result_written_again_after_it_went_out_is_written_twice() -> None:
+    """The intermediate between its two writes needs all of the cache."""
+    steps = [
+        touch([], [access(0, first=True)]),
+        touch([], [access(1, first=True)]),
+        touch([access(1)], []),
+        touch([], [access(0)]),
+    ]
+    assert least_traffic_byte(steps, [OUTPUT, INTERMEDIATE], 100) == 2 * 100
+
+
+@pytest.mark.parametrize(
+    ("part", "span"),
+    [
+        (lambda whole: whole, (0, 64)),
+        (lambda whole: whole[2:], (32, 64)),
+        (lambda whole: whole[:2, :2], (0, 24)),
+        (lambda whole: whole.t()[1:], (4, 64)),
+    ],
+)
+def test_the_span_of_a_view(part: Callable[[Tensor], Tensor], span: tuple[int, int]) -> None:
+    """From its first byte to behind its last, of a 4 x 4 tensor of 64 bytes."""
+    assert location(part(floats(4, 4)))[1:] == span
 
 
 def test_what_is_read_last_is_given_up_first() -> None:

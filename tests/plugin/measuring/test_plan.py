@@ -33,6 +33,7 @@ def test_the_reports_protocols_are_ten_and_a_hundred_steps(protocol: str) -> Non
         ({"repeats": 0}, "repeats is 0; use a whole number from 1 up"),
         ({"margin": 0.0}, "margin is 0.0; use a number above 0"),
         ({"confidence": 1.0}, "confidence is 1.0; use a number between 0 and 1"),
+        ({"max_time_s": 0.0}, "max_time_s is 0.0; use a number above 0"),
         ({"max_time_s": float("nan")}, "max_time_s is nan; use a number above 0"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

@@ -129,6 +129,7 @@ def test_pairs_further_apart_than_the_prior_has_it_are_believed_more_than_it() -
     assert trusted < 4
     assert effect.freedom == pytest.approx(trusted + 2)
     assert effect.error == pytest.approx(math.sqrt((trusted * 0.000025 + 0.00045) / (trusted + 2) / 3))
+    assert effect.own_deviation == pytest.approx(math.sqrt(0.00045 / 2 / 2))
 
 
 def test_pairs_far_apart_are_only_held_against_each_other() -> None:
