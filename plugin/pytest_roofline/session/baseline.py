@@ -102,13 +102,18 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
 
     from roofline.cli.check import check
     from roofline.cli.inputs import device_table
+    from roofline.schema.expected_file import ExpectedFileError, read
 
     side = Path("NEW")
     try:
         given = check.make_context("check", [str(side), "--baseline", str(side), *words]).params
         device_table(given["devices"])
+        if given["expect"]:
+            read(Path(given["expect"]))
     except click.ClickException as error:
         raise ValueError(f"roofline check says: {error.format_message()}") from error
+    except ExpectedFileError as error:
+        raise ValueError(f"--expect: {error}") from error
     except click.exceptions.Exit as error:
         raise ValueError("asking for help is no check") from error
     shown = {name: given.pop(name) for name in ("form", "output", "width")}

@@ -169,6 +169,7 @@ def test_a_fault_of_the_analysis_is_neither_a_pass_nor_a_regression(
         ("--strickt", "No such option"),
         ("--least-effect=x", "--least-effect"),
         ("--devices=none.toml", "none.toml"),
+        ("--expect=none.toml", "--expect: none.toml"),
         ("--help", "help"),
         ("base", "give options alone"),
         ("--baseline=base", "give options alone"),
