@@ -26,7 +26,10 @@ def release(device: torch.device) -> None:
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         with suppress(AttributeError):
             delattr(sys, name)
+    gc.unfreeze()
     gc.collect()
+    # What is alive now is set aside until the case is measured, whose own collections are short then.
+    gc.freeze()
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
     reset_peak(device)
