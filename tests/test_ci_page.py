@@ -85,16 +85,16 @@ MADE_UP_TURNS = '''
 import runpy
 from dataclasses import replace
 
-import roofline.cli.ab
+import pytest
 from tests.roofline.ab.made import case, trial, turns
 
 
-def hold(sides, arguments, rules, *_):
+def made_up(sides, arguments, rules, *_):
     slower = case("slower", *[turns(1.1)] * rules.pairs)
     return replace(trial(slower, rules=rules), sides=sides, arguments=tuple(arguments))
 
 
-roofline.cli.ab.hold = hold
+pytest.MonkeyPatch().setattr("roofline.cli.ab.measure_in_turns", made_up)
 runpy.run_module("roofline", run_name="__main__", alter_sys=True)
 '''
 
