@@ -170,9 +170,12 @@ def test_every_table_stands_whatever_one_number_is(tmp_path: Path, path: tuple[s
     for value in _READ:
         number = int(min(value, 2**62)) if whole and value is not None else value
         result = read_file(build.write(tmp_path / "a.json", _edited(path, number)))
-        for table in _tables(points_of(result, load())):
+        points = points_of(result, load())
+        for table in _tables(points):
             json.loads(render(table, "json", 80), parse_constant=pytest.fail)
-            _holds_only_finite(render(table, form, 100) for form in ("csv", "markdown"))
+            _holds_only_finite([render(table, "markdown", 100)])
+    # The last, 1e308, in a frame, too: pandas takes long to make one.
+    _holds_only_finite([render(points_table(points), "csv", 100)])
 
 
 @pytest.mark.parametrize(

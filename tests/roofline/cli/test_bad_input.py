@@ -188,10 +188,9 @@ _NUMBERS = st.one_of(
 def test_strange_numbers_never_give_a_traceback(run: Run, tmp_path: Path, data: st.DataObject) -> None:
     """Zero, negative, huge, tiny and non-finite numbers anywhere in a record: a table with gaps, or exit code 3."""
     path = _strange(tmp_path, data)
-    for command in ("points", "metrics", "summary", "machines"):
-        for form in ("table", "csv", "json"):
-            code, _, err = run(command, path, "--format", form)
-            assert code in (0, 3), err
+    for command, form in (("points", "csv"), ("metrics", "table"), ("summary", "table"), ("machines", "json")):
+        code, _, err = run(command, path, "--format", form)
+        assert code in (0, 3), err
     if data.draw(st.booleans()):  # drawing takes longest
         assert run("plot", path)[0] in (0, 3)
 
