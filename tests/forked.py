@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 # tracing compiler, and what comes with it.
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["torch", "torch._dynamo", "torch.distributed.fsdp", "torchvision", "scipy.fft", "scipy.stats", "pytest"]
+    ["torch", "torch._dynamo", "torch.distributed.fsdp", "torchvision", "scipy.fft", "scipy.stats", "pytest", "rich"]
 )
 
 
@@ -57,7 +57,9 @@ def run(
 
 def _run(command: list[str], folder: str, environment: dict[str, str], out: str, err: str) -> None:
     """In the new process."""
-    gc.freeze()  # the garbage collector would touch all that is loaded, and so copy it from the parent
+    # The garbage collector would touch all that is loaded, and so copy it from the parent: it stays set aside.
+    gc.freeze()
+    gc.unfreeze = lambda: None
     for number, path in ((1, out), (2, err)):
         stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(stream, number)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -11,6 +13,16 @@ import pytest
 from tests import forked
 from tests.plugin.fake_run import STEP_S
 from tests.plugin.measuring.fakes import Lab
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_collections() -> Iterator[None]:
+    """Seek garbage among what tests made, not in torch and all tests: a measurement seeks it after each round."""
+    with pytest.MonkeyPatch.context() as patch:
+        gc.collect()
+        gc.freeze()
+        patch.setattr(gc, "unfreeze", lambda: None)
+        yield
 
 
 @pytest.fixture
@@ -50,5 +62,6 @@ def started_anew(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> 
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project that measures and asked for the markers, whether or not these tests run under pytest-xdist."""
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    pytester.makeini("[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright\n")
+    others = "-p no:playwright -p no:hypothesispytest -p no:anyio"
+    pytester.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers {others}\n")
     return pytester

@@ -33,7 +33,7 @@ NOBODY_ELSE = """
 """
 """A conftest by which no other program is seen: a set of which every session was disturbed doesn't pass."""
 
-QUICK = ("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1")
+QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "1", "--roofline-steps", "4", "--roofline-max-time", "0.001")
 
 
 def results(pytester: pytest.Pytester) -> dict[str, Any]:

@@ -27,7 +27,7 @@ CAPTURES_ONLY = """
 """
 """A conftest that lets graphs run as they are captured: inductor takes seconds."""
 
-QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.05")
+QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.001")
 COMPILES = (*QUICK, "--roofline-compile", "--roofline-results", "results")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from roofline.schema.record import KEY, Record, Session
 from roofline.schema.record_json import from_json
+from tests import forked
 from tests.plugin import foreign
 
 PROJECT = """
@@ -176,8 +177,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
     arguments = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4")
-    command = (sys.executable, "-m", "pytest", *arguments)
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return forked.run("pytest", arguments, folder, environment)
 
 
 @pytest.fixture(scope="module")

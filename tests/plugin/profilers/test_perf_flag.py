@@ -21,7 +21,7 @@ MEASURES = """
     def test_mine(roofline):
         roofline(torch.nn.Linear(8, 4), torch.randn(2, 8))
 """
-QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.05")
+QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.001")
 
 
 def _counted(

@@ -28,7 +28,7 @@ from tests.roofline import build
 from tests.roofline.expectations import build_points
 
 QUICK = (
-    *("--roofline-device", "cpu", "--roofline-max-time", "0.05", "--roofline-warmup", "1"),
+    *("--roofline-device", "cpu", "--roofline-max-time", "0.001", "--roofline-warmup", "1", "--roofline-steps", "4"),
     *("--roofline-results", "results", "--roofline-label", "here"),
 )
 
