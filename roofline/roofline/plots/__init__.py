@@ -1,6 +1,7 @@
 """Figures: placed points come in, matplotlib axes and PNG files go out.
 
-`style` says how a case looks, `layout` what stands around axes, and `roofline_axes` are those of any roofline.
+`style` says how a case looks, `layout` what stands around axes, `roofline_content` what a roofline shows, and
+`roofline_axes` are the axes of any.
 `roofline`, `throughput`, `variability`, `levels` and `operations` draw one figure each; `files` writes them, and
 `roofline.plot` draws them for notebooks. Imports run in the reverse of this order.
 """

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roofline.machine.roof_choice import Roofs
+from roofline.plots.roofline_content import Spot, ceiling_label, ceilings_of, level_label, limits
 from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.record import Roof
-from roofline.text.units import scaled, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,15 +25,6 @@ _LINE_STYLES: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """The place of a point: least and most FLOP/byte, and FLOP/s. Every number is finite and above 0."""
-
-    low: float
-    high: float
-    attained: float
-
-
 def draw_roofs(axes: Axes, roofs: Roofs, spots: Sequence[Spot], used: Collection[str]) -> None:
     """Make ``axes`` those of a roofline, with labels, and draw what there is of roofs. No roofs are no error.
 
@@ -42,29 +32,14 @@ def draw_roofs(axes: Axes, roofs: Roofs, spots: Sequence[Spot], used: Collection
     :param used: the dtypes of the points: their ceilings are drawn strong, and a published ceiling is drawn only here.
     """
     tidy(axes)
-    # A published roof that nothing here ran in would only be clutter.
-    ceilings = [
-        roof for roof in roofs.roofs if roof.kind == "flop" and (roof.source == "measured" or roof.name in used)
-    ]
+    ceilings = ceilings_of(roofs, used)
     levels = roofs.levels
-    x_low, x_high, y_low, y_high = _limits(spots, ceilings, levels)
+    x_low, x_high, y_low, y_high = limits(spots, ceilings, levels)
     number_axis(axes, "x", "", x_low, x_high)
     number_axis(axes, "y", "FLOP/s", y_low, y_high)
     axes.set_xlabel("arithmetic intensity (FLOP/byte)", fontsize=10, color=DARK)
     axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
     _draw_lines(axes, ceilings, levels, used)
-
-
-def _limits(
-    spots: Sequence[Spot], ceilings: Sequence[Roof], levels: Sequence[Roof]
-) -> tuple[float, float, float, float]:
-    knees = [ceiling.value / level.value for ceiling in ceilings for level in levels]
-    across = [*knees, *(one.low for one in spots), *(one.high for one in spots)] or [0.1, 100.0]
-    x_low, x_high = min(across) / 4, max(across) * 2.5
-    up = [ceiling.value for ceiling in ceilings] + [one.attained for one in spots]
-    if not up:
-        up = [level.value * x for level in levels for x in (x_low, x_high)] or [1e9, 1e12]
-    return x_low, x_high, min(up) / 4, max(up) * 2.2
 
 
 def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], used: Collection[str]) -> None:
@@ -82,14 +57,13 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             linestyle="-" if strong else (0, (5, 2)),
             zorder=2,
         )
-        name = "DRAM" if strong else "last-level cache"
         # Lines this close leave no room for a label between them: the lower one's goes below it.
         below = strong and any(1 < other.value / level.value < _CLOSE for other in levels)
         at = start * (1.6 if below else 1.15)
         axes.text(
             math.log10(at),
             math.log10(at * level.value),
-            f"{name} {scaled(level.value, 'B/s')}{'' if level.source == 'measured' else ' (published)'}",
+            level_label(level),
             transform=_in_logarithms(axes, up=-4 if below else 4),
             va="top" if below else "baseline",
             # A roof rises by one decade a decade, whatever shape the axes are given later.
@@ -100,7 +74,7 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             color=DARK if strong else "#7A7A7A",
             zorder=2,
         )
-    dram = next((level.value for level in levels if level.name == "dram"), None)
+    dram = next((level for level in levels if level.name == "dram"), None)
     for ceiling in ceilings:
         strong = ceiling.name in used or not used
         fastest = max((level.value for level in levels), default=None)
@@ -115,7 +89,7 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             zorder=2,
         )
         if dram is not None and strong:
-            knee = ceiling.value / dram
+            knee = ceiling.value / dram.value
             axes.plot([knee, knee], [y_low, ceiling.value], color=FAINT, linewidth=1, linestyle=":", zorder=1)
     _label_ceilings(axes, ceilings, dram, used)
 
@@ -129,15 +103,13 @@ def _in_logarithms(axes: Axes, *, up: float) -> Transform:
     return axes.transLimits + axes.transAxes + ScaledTranslation(0, up / 72, figure.dpi_scale_trans)
 
 
-def _label_ceilings(axes: Axes, ceilings: Sequence[Roof], dram: float | None, used: Collection[str]) -> None:
+def _label_ceilings(axes: Axes, ceilings: Sequence[Roof], dram: Roof | None, used: Collection[str]) -> None:
     y_low, y_high = axes.get_ylim()
     at = [math.log(ceiling.value / y_low) / math.log(y_high / y_low) for ceiling in ceilings]
     for ceiling, own, label in zip(ceilings, at, spread(at, 0.075, 0.02, 0.99), strict=True):
         color = DARK if ceiling.name in used or not used else "#8A8A8A"
-        knee = "" if dram is None else f", knee {significant(ceiling.value / dram)}"
-        source = "" if ceiling.source == "measured" else " (published)"
         axes.annotate(
-            f"{ceiling.name}  {scaled(ceiling.value, 'FLOP/s')}{source}{knee}",
+            ceiling_label(ceiling, dram),
             (1.0, own),
             xycoords="axes fraction",
             xytext=(1.035, label),

@@ -1,0 +1,151 @@
+"""What a roofline shows, whatever draws it: cases that can be placed, the roofs over them, the reach of the axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from roofline.machine.roof_choice import Roofs
+from roofline.model.points import Point, runs_of
+from roofline.schema.record import Record, Roof
+from roofline.text.units import scaled, significant
+from roofline.text.wrapping import cut
+
+_LISTED = 8
+_LONGEST_NAME = 200
+"""Characters of a name below the figure: of a whole one there may be hundreds of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The place of a point: least and most FLOP/byte, and FLOP/s. Every number is finite and above 0."""
+
+    low: float
+    high: float
+    attained: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A point that can be drawn; every number is finite and above 0."""
+
+    point: Point
+    record: Record
+    low: float
+    high: float
+    attained: float
+
+
+class Content:
+    """Cases of one device under their roofs; in ``footer`` what can't be drawn, with the reason, in ``lines`` how to
+    read it. No roofs and no placed cases are no error.
+
+    :param points: of one device, at least one.
+    """
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.placed, left_out = _sorted_out(points)
+        shown = [one.point for one in self.placed] or list(points)
+        self.roofs, whose = _newest_roofs(shown)
+        self.used = {dtype for one in self.placed for dtype in _dtypes(one)}
+        self.spots = [Spot(one.low, one.high, one.attained) for one in self.placed]
+        about = (runs_of(shown), whose)
+        self.lines = ["bar: range of the intensity, from most to least bytes", *(line for line in about if line)]
+        self.footer = _footer(left_out, self.roofs.notices, self.roofs.why_none)
+
+
+def _sorted_out(points: Sequence[Point]) -> tuple[list[Placed], list[tuple[Point, str]]]:
+    drawn: list[Placed] = []
+    left_out: list[tuple[Point, str]] = []
+    for point in points:
+        place, record = point.placement, point.benchmark.record
+        if point.why_not_drawn is not None:
+            left_out.append((point, point.why_not_drawn))
+        elif record and place.intensity_low and place.intensity_high and place.attained_flop_per_s:
+            drawn.append(Placed(point, record, place.intensity_low, place.intensity_high, place.attained_flop_per_s))
+    return drawn, left_out
+
+
+def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
+    """Choose the roofs over points of several runs: of each the newest measured, else the published one.
+
+    :returns: the roofs, and whose they are where some points were measured under others.
+    """
+    order = sorted(points, key=lambda point: point.result.when, reverse=True)
+    chosen: dict[tuple[str, str], tuple[Roof, str]] = {}
+    for source in ("measured", "spec"):
+        for point in order:
+            for roof in point.roofs.roofs:
+                if roof.source == source:
+                    chosen.setdefault((roof.kind, roof.name), (roof, point.result.when))
+    roofs = Roofs(
+        roofs=tuple(roof for roof, _ in chosen.values()), why_none=None if chosen else order[0].roofs.why_none
+    )
+    drawn = {key: roof.value for key, (roof, _) in chosen.items()}
+    others = [point for point in points if any(drawn[roof.kind, roof.name] != roof.value for roof in point.roofs.roofs)]
+    if not others:
+        return roofs, None
+    runs = sorted({when for roof, when in chosen.values() if roof.source == "measured"})
+    dram = [value for point in points if (value := point.roofs.value("byte", "dram")) is not None]
+    seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram and min(dram) < max(dram) else ""
+    return roofs, (
+        f"Roofs drawn: of each the newest, from the run{'s' if len(runs) > 1 else ''} of {', '.join(runs)}."
+        f" {len(others)} of {len(points)} cases were measured under others{seen};"
+        " tables hold each against the roofs of its own run."
+    )
+
+
+def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:
+    lines = [f"No roofs: {why_no_roofs}", *notices] if why_no_roofs else list(notices)
+    lines += [f"Not drawn: {cut(point.id, _LONGEST_NAME)}: {reason}" for point, reason in left_out[:_LISTED]]
+    if len(left_out) > _LISTED:
+        lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
+    return lines
+
+
+def _dtypes(one: Placed) -> set[str]:
+    work = one.record.work
+    return set() if work is None else {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0}
+
+
+def ceilings_of(roofs: Roofs, used: Collection[str]) -> list[Roof]:
+    """The compute roofs to draw: a published one that nothing here ran in would only be clutter.
+
+    :param used: the dtypes of the points.
+    """
+    return [roof for roof in roofs.roofs if roof.kind == "flop" and (roof.source == "measured" or roof.name in used)]
+
+
+def ceiling_label(ceiling: Roof, dram: Roof | None) -> str:
+    """Name, FLOP/s, source and knee of a compute roof."""
+    knee = "" if dram is None else f", knee {significant(ceiling.value / dram.value)}"
+    return f"{ceiling.name}  {scaled(ceiling.value, 'FLOP/s')}{_published(ceiling)}{knee}"
+
+
+def level_label(level: Roof) -> str:
+    """Name, byte/s and source of a memory roof."""
+    name = "DRAM" if level.name == "dram" else "last-level cache"
+    return f"{name} {scaled(level.value, 'B/s')}{_published(level)}"
+
+
+def _published(roof: Roof) -> str:
+    return "" if roof.source == "measured" else " (published)"
+
+
+def limits(
+    spots: Sequence[Spot], ceilings: Sequence[Roof], levels: Sequence[Roof]
+) -> tuple[float, float, float, float]:
+    """Ends of the axes: FLOP/byte, then FLOP/s."""
+    knees = [ceiling.value / level.value for ceiling in ceilings for level in levels]
+    across = [*knees, *(one.low for one in spots), *(one.high for one in spots)] or [0.1, 100.0]
+    x_low, x_high = min(across) / 4, max(across) * 2.5
+    up = [ceiling.value for ceiling in ceilings] + [one.attained for one in spots]
+    if not up:
+        up = [level.value * x for level in levels for x in (x_low, x_high)] or [1e9, 1e12]
+    return x_low, x_high, min(up) / 4, max(up) * 2.2
+
+
+def marker_size(batch: int) -> float:
+    """Points: the area is seen as proportional to the logarithm of the batch, and bounded."""
+    return math.sqrt(32 + 14 * min(math.log2(max(batch, 1)), 12))
