@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_roofline.device import selection as devices
@@ -64,6 +66,22 @@ def _shell_words(text: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise ValueError(f"use options as in a shell ({error})") from error
+
+
+_NOTE = re.compile(r"([A-Za-z][\w-]*)=(.*\S.*)", re.ASCII)
+
+
+def _notes(text: str) -> dict[str, str]:
+    """``KEY=VALUE``, one a line."""
+    found: dict[str, str] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        note = _NOTE.fullmatch(line)
+        if note is None:
+            raise ValueError(f"{line!r} is no KEY=VALUE: a KEY is a letter, then letters, digits, _ and -")
+        if note[1] in found:
+            raise ValueError(f"{note[1]} is given twice")
+        found[note[1]] = note[2].strip()
+    return found
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -196,6 +214,15 @@ SETTINGS: tuple[Setting, ...] = (
         help="Name of this machine in results and plots; the host name is never stored. Default: the device's name.",
     ),
     Setting(
+        name="note",
+        metavar="KEY=VALUE",
+        parse=_notes,
+        joined_by="\n",
+        default=MappingProxyType({}),
+        help="What else a reader should know of this run, such as zone=us-east1-b or image=debian-12: shown in env.md "
+        "and as the column note_KEY. May be given several times; in the ini file one a line.",
+    ),
+    Setting(
         name="results",
         metavar="FOLDER",
         parse=_folder,
@@ -300,6 +327,7 @@ class Options:
     ncu_path: Path | None
     ncu_timeout: float
     label: str | None
+    note: Mapping[str, str]
     results: Path | None
     roofs: Literal["auto", "measure", "off"]
     report: bool

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
-from roofline.show.columns import CASE_COLUMNS, parameters_of, why_missing
+from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, why_missing
 from roofline.show.export import flat, frame, frame_of, frame_of_values
 from roofline.show.kernel_tables import kernels_table
 from roofline.show.operation_tables import operations_table, taken_apart
@@ -43,13 +43,14 @@ class Results:
     def cases(self) -> pd.DataFrame:
         """A row for each case and session, with all columns of `roofline points` and `roofline metrics`."""
         shown = cases(self.points)
-        return frame([*CASE_COLUMNS, *parameters_of(shown)], shown)
+        return frame([*CASE_COLUMNS, *parameters_of(shown), *notes_of(shown)], shown)
 
     @cached_property
     def missing(self) -> pd.DataFrame:
         """Why a value of `cases` is NA: ``row`` (its index there), ``case``, ``column`` and ``reason``.
 
-        A parameter (``param_...``) is NA where a test has none of that name, and isn't listed.
+        A parameter (``param_...``) is NA where a test has none of that name, a note (``note_...``) where nobody wrote
+        it; neither is listed.
         """
         absent = {column.name: self.cases[column.name].isna().to_list() for column in CASE_COLUMNS}
         rows = [

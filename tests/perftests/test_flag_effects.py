@@ -134,6 +134,7 @@ ROWS = (
     Row("perf_stat", "--perf-stat", lambda run: run.options.perf_stat),
     Row("perf_path", "--perf-path perf", lambda run: run.options.perf_path == Path("perf")),
     Row("label", "--label box", lambda run: run.options.label == "box"),
+    Row("note", "--note zone=us-east1-b", lambda run: run.options.note == {"zone": "us-east1-b"}),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     # What this does is held in tests/plugin.
     Row("roofs", "--roofs measure", lambda run: run.options.roofs == "measure"),

@@ -64,7 +64,8 @@ def test_a_project_may_use_the_markers_of_the_plugin_without_asking(project: pyt
 def test_results_are_written_under_label_time_and_commit(project: pytest.Pytester) -> None:
     """Without --benchmark-json the results folder has the file, and the summary shows the case."""
     project.makepyfile(MEASURES)
-    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here")
+    noted = ("--roofline-note", "zone=us-east1-b", "--roofline-note", "image=debian 12")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here", *noted)
     run.assert_outcomes(passed=1)
     (path,) = (project.path / "results").rglob("*.json")
     assert path.parent.name == "here"
@@ -73,6 +74,7 @@ def test_results_are_written_under_label_time_and_commit(project: pytest.Pyteste
     assert session.measuring_s is not None
     assert session.wall_s is not None
     assert 0 < session.measuring_s < session.wall_s
+    assert session.noted == {"zone": "us-east1-b", "image": "debian 12"}
     run.stdout.fnmatch_lines(["*= roofline =*", "*test_mine*", f"results: *{path.name}"])
 
 

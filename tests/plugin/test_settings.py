@@ -152,6 +152,25 @@ def test_a_label_is_a_folder_name(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("zone", "'zone' is no KEY=VALUE"),
+        ("zone= ", "'zone=' is no KEY=VALUE"),
+        ("1st=x", "'1st=x' is no KEY=VALUE"),
+        ("a b=x", "'a b=x' is no KEY=VALUE"),
+        ("a=1\nb", "'b' is no KEY=VALUE"),
+        ("a=1\na=2", "a is given twice"),
+    ],
+)
+def test_a_note_is_key_and_value(text: str, problem: str) -> None:
+    """One a line; a key can be a column's name. The value is any text."""
+    note = next(setting for setting in options.SETTINGS if setting.name == "note")
+    with pytest.raises(ValueError, match=f"^{problem}"):
+        note.parse(text)
+    assert note.parse("vm-type=n1 = cheap\n\n  zone=x") == {"vm-type": "n1 = cheap", "zone": "x"}
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"),
     [
         ([], None),

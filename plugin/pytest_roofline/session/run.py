@@ -300,6 +300,7 @@ class Run:
             measuring_s=self.measuring_s,
             arguments=tuple(without_folders(argument) for argument in self._arguments),
             notes=self._notes,
+            noted=dict(self.options.note),
             set=self._place,
             **journal.progress(self.planned, self.finished),
         )

@@ -482,6 +482,8 @@ class Session:
     arguments: tuple[str, ...] = ()
     """pytest's command line, paths made relative."""
     notes: tuple[str, ...] = ()
+    noted: dict[str, str] = field(default_factory=dict)
+    """What the user noted of the run, such as its zone, image and storage."""
     set: SessionSet | None = None
     """None for a run by itself."""
     complete: bool = True

@@ -57,6 +57,17 @@ def _parameters(point: Point) -> Mapping[str, Any]:
     }
 
 
+def notes_of(points: Iterable[Point]) -> list[Column[Point]]:
+    """A column for each thing that users noted of the runs."""
+    sessions = (point.result.session for point in points)
+    names = dict.fromkeys(name for session in sessions if session is not None for name in session.noted)
+    return [_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names]
+
+
+def _note(name: str) -> Callable[[Session], str | None]:
+    return lambda session: session.noted.get(name)
+
+
 def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str | None:
     """A range as text, one number where both ends look the same: ``12-34``."""
     if low is None or high is None:

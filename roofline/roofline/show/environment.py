@@ -65,6 +65,7 @@ def _run(session: Session) -> list[tuple[str, Any]]:
     return [
         ("label", session.label),
         ("started", session.started_at),
+        *session.noted.items(),
         *([("session", f"{place.index} of {place.count} of the set {place.id}")] if place is not None else []),
         ("wall time", None if session.wall_s is None else scaled(session.wall_s, "s")),
         ("warm-up and timed rounds", share),

@@ -15,7 +15,7 @@ from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point
 from roofline.results.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof
-from roofline.show.columns import CASE_COLUMNS, parameters_of, pick, started_at
+from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import counted, percent, prefixed, scaled, significant, some_of
 
@@ -97,7 +97,7 @@ def points_table(points: Sequence[Point]) -> Table[Point]:
     parameters = parameters_of(points)
     return Table(
         title="Points on the roofline",
-        columns=[*_POINT_COLUMNS, *parameters],
+        columns=[*_POINT_COLUMNS, *parameters, *notes_of(points)],
         rows=points,
         display=[*pick("case"), *parameters, *_standing(points), *pick("flags")],
         section=_run_of(points),
@@ -128,7 +128,7 @@ def metrics_table(points: Sequence[Point]) -> Table[Point]:
     run = _run_of(points)
     return Table(
         title="Metrics",
-        columns=[*CASE_COLUMNS, *parameters],
+        columns=[*CASE_COLUMNS, *parameters, *notes_of(points)],
         rows=points,
         display=[
             *pick("case", *(("machine",) if run is None else ())),
@@ -260,6 +260,8 @@ def _heading(result: ResultFile) -> str:
         parts.append(when)
     if result.session is not None and result.session.set is not None:
         parts.append(f"session {result.session.set.index} of {result.session.set.count}")
+    if result.session is not None:
+        parts += [f"{name} {value}" for name, value in result.session.noted.items()]
     if result.commit:
         parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
     return ", ".join(parts)

@@ -16,6 +16,7 @@ def test_own_file(tmp_path: Path) -> None:
         measuring_s=150.0,
         arguments=("perftests", "--device", "cpu"),
         notes=("two rounds | disturbed",),
+        noted={"zone": "us-east1-b"},
         not_measured=(NotMeasured(id="vgg16", outcome="out_of_memory", reason="22 GB"),),
     )
     lines = environment(build.result(tmp_path / "a.json", [build.record()], of=session)).splitlines()
@@ -32,6 +33,7 @@ def test_own_file(tmp_path: Path) -> None:
         "| warm-up and timed rounds | 150 s (75 % of the wall time) |",
         "| arguments | perftests --device cpu |",
         "| note | two rounds \\| disturbed |",
+        "| zone | us-east1-b |",
         "| vgg16 | out of memory: 22 GB |",
         "| commit | 0123456789abcdef |",
     ):

@@ -255,6 +255,20 @@ def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
     assert len(newest(points)[0]) == 3
 
 
+def test_what_a_user_noted_of_a_run_is_in_its_heading_and_a_column(tmp_path: Path) -> None:
+    """Null in the rows of a run of which nobody noted it; no other run's heading has it."""
+    of_runs = {"a.json": {"zone": "us-east1-b"}, "b.json": {}}
+    results = [
+        build.result(tmp_path / name, [build.record()], of=build.session(build.roofs(), noted=noted))
+        for name, noted in of_runs.items()
+    ]
+    points = tuple(point for result in results for point in points_of(result, load()))
+    for table in (metrics_table(points), points_table(points)):
+        assert [row["note_zone"] for row in json.loads(render(table, "json", 80))] == ["us-east1-b", None]
+        assert table.section is not None
+        assert ["zone us-east1-b" in table.section(row) for row in table.rows] == [True, False]
+
+
 @pytest.mark.parametrize("table_of", [points_table, metrics_table])
 def test_rows_stand_below_the_heading_of_their_run(
     tmp_path: Path, table_of: Callable[[tuple[Point, ...]], Table[Any]]
