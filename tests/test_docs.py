@@ -41,6 +41,7 @@ REFERENCE = max((ROOT / "results" / "amd-epyc-2cpu").glob("*.json"))
 BY_CI = {
     "python -m pip install tox && python -m tox -e perf",
     "python -m pip install tox",
+    "python -m tox -e docs",
     "python -m tox -e lint",
     "python -m tox -e tests",
 }
