@@ -195,6 +195,25 @@ def test_the_options_of_a_line_in_a_block_are_known(line: str, monkeypatch: pyte
     assert command.make_context(name, arguments, group).params
 
 
+def test_the_flags_of_runs_that_are_not_tried_are_known() -> None:
+    """In scripts for other machines and in the first lines of container files."""
+    files = [*PAGES, *(ROOT / "containers").iterdir()]
+    lines = re.findall(
+        r"^(?:srun .*|    |#.*)pytest(?: perftests|-roofline\S*) (-.*)$",
+        "\n".join(file.read_text(encoding="utf-8") for file in files),
+        re.MULTILINE,
+    )
+    flags = {flag for line in lines for flag in re.findall(r"(?<!\S)--[\w-]+", line)}
+    assert flags >= {"--device", "--label", "--ncu"}
+    known = set(re.findall(r"--[\w-]+", _flags_of_a_run()))
+    assert flags <= known | {flag.replace("--roofline-", "--") for flag in known}
+
+
+def _flags_of_a_run() -> str:
+    """Return the reference's section on pytest's flags."""
+    return (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").partition("\n## Flags of pytest")[2]
+
+
 def _anchors(page: Path) -> set[str]:
     """Return what a link to a heading of the page may say behind the ``#``, as GitHub makes it of the heading."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
