@@ -190,23 +190,16 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI)
 
 
-Form = Literal["png", "svg"]
-"""Of a figure's file."""
-
-
-def save(figure: Figure, path: Path, form: Form = "png") -> Path:
-    """Write a file that is the same whenever it is made of the same figure.
+def save(figure: Figure, path: Path) -> Path:
+    """Write a PNG.
 
     :raises OSError: the file can't be written.
     """
-    from matplotlib import rc_context
-
     show_as_written(figure)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "roofline"}):
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
-        metadata = {"Date": None} if form == "svg" else None
-        figure.savefig(path, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
+        figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.15)
     return path
 
 
