@@ -31,18 +31,21 @@ def run(
     folder: Path,
     environment: Mapping[str, str] | None = None,
     timeout: float | None = None,
+    out: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python -m module ...`` in a fork of a process that has done nothing but import torch.
 
     :param environment: default: this process's.
     :param timeout: in seconds; then the process is killed.
+    :param out: a terminal for its standard output, in place of the result's ``stdout``.
     :raises subprocess.TimeoutExpired: it took longer.
     """
     command = [sys.executable, "-m", module, *arguments]
     with tempfile.TemporaryDirectory() as streams:
-        out, err = Path(streams, "out"), Path(streams, "err")
+        told, err = Path(streams, "out"), Path(streams, "err")
+        told.touch()
         process = _CONTEXT.Process(
-            target=_run, args=(command, str(folder), dict(environment or os.environ), str(out), str(err))
+            target=_run, args=(command, str(folder), dict(environment or os.environ), out or str(told), str(err))
         )
         process.start()
         process.join(timeout)
@@ -51,7 +54,7 @@ def run(
             process.join()
             raise subprocess.TimeoutExpired(command, timeout or 0)
         return subprocess.CompletedProcess(
-            command, process.exitcode, out.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
+            command, process.exitcode, told.read_text(encoding="utf-8"), err.read_text(encoding="utf-8")
         )
 
 

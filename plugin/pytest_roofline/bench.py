@@ -10,13 +10,14 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from pytest_roofline.device import cpus
 from pytest_roofline.device.device_flags import device_flags
 from pytest_roofline.device.device_memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
-from pytest_roofline.measuring.plan import StepEnd
+from pytest_roofline.measuring.plan import StepEnd, Watch
 from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
@@ -113,12 +114,15 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             input_wait=_input_wait(workload),
             on_warm=on_warm,
             after_round=after_round,
+            watch=_watch(run, known),
             latency=workload.mode == "infer" and pace is None,
             pace=pace,
         )
         measured = replace(measured, step_ends=tuple(ends))
         seconds = run.clock() - start
         usage = process.stop()
+        if run.progress is not None:
+            run.progress.proving()
         memory, missing = peak_memory(device, run.machine.device.memory_byte)
         held = device_flags(measured.timing.rounds, memory, usage, System.here())
         after = proof.snapshot(step)
@@ -171,6 +175,10 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         },
     )
     return explained(record), measured, seconds
+
+
+def _watch(run: Run, case: Case) -> Watch | None:
+    return None if run.progress is None else partial(run.progress.timed, case.samples_per_step)
 
 
 def _observed(run: Run, step: Step, measured: Measured, *, compiled: bool) -> Observed:
@@ -249,7 +257,7 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
     start = run.clock()
     plan = plan_of(run.options)
     plan = replace(plan, max_time_s=min(INPUT_BUDGET_S, plan.max_time_s))
-    measured, used = _timed(run, fetch, plan)
+    measured, used = _timed(run, fetch, plan, _watch(run, case))
     record = _plain_record(run, case, measured, used, None, {"work": "a loader alone computes nothing for the model"})
     return record, measured, run.clock() - start
 
@@ -306,9 +314,9 @@ def _work(plan: roofs.RoofPlan, winner: roofs.Candidate) -> Work | None:
     return None
 
 
-def _timed(run: Run, step: Callable[[], object], plan: Plan) -> tuple[Measured, Used]:
+def _timed(run: Run, step: Callable[[], object], plan: Plan, watch: Watch | None = None) -> tuple[Measured, Used]:
     usage = ProcessUsage()
-    measured = measure(step, plan, run.instruments, clock=run.clock)
+    measured = measure(step, plan, run.instruments, clock=run.clock, watch=watch)
     return measured, (usage.stop(), usage.missing)
 
 

@@ -240,6 +240,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Also by the environment variable ROOFLINE_ROOFS.",
     ),
     Setting(
+        name="no_progress",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Show no progress on a terminal while cases are measured.",
+    ),
+    Setting(
         name="report",
         parse=truth,
         default=False,
@@ -330,6 +337,7 @@ class Options:
     note: Mapping[str, str]
     results: Path | None
     roofs: Literal["auto", "measure", "off"]
+    no_progress: bool
     report: bool
     assert_bounds: bool
     expected_bounds: Path | None

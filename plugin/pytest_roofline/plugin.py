@@ -260,6 +260,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     from pytest_roofline.profilers.perf_stat import PerfStat
     from pytest_roofline.session import results_file
     from pytest_roofline.session.hooks import SessionHooks, commit_info
+    from pytest_roofline.session.progress import on_terminal
     from pytest_roofline.session.run import RUN, Run
 
     worker = hasattr(config, "workerinput")
@@ -273,12 +274,13 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     found: list[str] = config.stash.get(NOTES, [])
     standing = config.stash.get(_STANDING, None)
     member = None if standing is None else standing.member
+    place = None if member is None else member.place
     run = Run(
         chosen,
         device,
         tuple(config.invocation_params.args),
         tuple(found),
-        place=None if member is None else member.place,
+        place=place,
         baseline=None if standing is None else standing.baseline,
         bounds=None if worker else _bounds(config, chosen, cases),
     )
@@ -301,6 +303,9 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         config.pluginmanager.register(counting, "roofline-ncu")
     planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
     config.pluginmanager.register(SessionHooks(run, config, planned), "roofline-session")
+    run.progress = None if chosen.no_progress else on_terminal(config, planned, place)
+    if run.progress is not None:
+        config.pluginmanager.register(run.progress, "roofline-progress")
 
 
 def _refuse_unwritable(benchmark_json: str | None) -> None:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FRAMES = ("cases", "rounds", "operations", "kernels", "roofs", "machines", "missing")
+"""The names of what `Results` has."""
+
+
 class Results:
     """Results that were read, as frames; each is made when it is first asked for.
 

@@ -32,7 +32,7 @@ SHARED_WITH_PLUGIN = {
         "profilers",
         "comparison",
     ),
-    *("expectations", "ab", "cli"),
+    *("expectations", "report", "ab", "cli"),
 }
 """Folders of the analysis that the plugin may import. Nothing of them is loaded with the plugin's entry module."""
 

@@ -138,6 +138,8 @@ ROWS = (
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
     # What this does is held in tests/plugin.
     Row("roofs", "--roofs measure", lambda run: run.options.roofs == "measure"),
+    # Held in tests/plugin/session/test_progress.py.
+    Row("no_progress", "--no-progress", lambda run: run.options.no_progress),
     Row("report", "--report", lambda run: run.options.report),
     # Held in tests/plugin: session/test_asserted_bounds.py, test_sessions_flag.py and test_gate_flag.py.
     Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),

@@ -44,6 +44,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             ledger=roofs.Ledger(),
             turns=None,
             perf_stat=None,
+            progress=None,
         ),
     )
 

@@ -20,13 +20,13 @@ from dataclasses import replace
 from itertools import compress
 
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, Step
+from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, SoFar, Step, Watch
 from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.timing_record import Repeat, Taken, energy_per_step, timing_record
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.schema.record import StopReason
-from roofline.timing.margin import MarginEstimator
+from roofline.timing.margin import MarginEstimator, time_for
 from roofline.timing.step_time import mostly_disturbed, undisturbed
 
 ROUND_S = 0.1
@@ -64,6 +64,7 @@ def measure(
     input_wait: Callable[[], float] | None = None,
     on_warm: Callable[[], None] | None = None,
     after_round: Callable[[], None] | None = None,
+    watch: Watch | None = None,
     latency: bool = False,
     pace: Pace | None = None,
 ) -> Measured:
@@ -78,6 +79,7 @@ def measure(
     :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
     :param on_warm: called once, between the first warm-up and the first timed round.
     :param after_round: called after each timed round, outside of all readings.
+    :param watch: called there as well, where more rounds are to come; not where a pace decides.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
     :param pace: decides when rounds are taken and how many, in place of the plan's protocol, margin and budget.
     :raises ClockError: the clock stands still.
@@ -109,7 +111,7 @@ def measure(
                 with _collector_off():
                     before_j = instruments.energy_j()
                     if pace is None:
-                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds)
+                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds, watch, turn)
                     else:
                         stop = _take_turns(stopwatch, pace, steps, rounds)
                     spent_j.append(difference(before_j, instruments.energy_j()))
@@ -163,7 +165,13 @@ def _warmup_steps(plan: Plan, agreed_before: int | None) -> int | None:
 
 
 def _take_rounds(
-    stopwatch: Stopwatch, plan: Plan, steps: int, estimator: MarginEstimator, rounds: list[Round]
+    stopwatch: Stopwatch,
+    plan: Plan,
+    steps: int,
+    estimator: MarginEstimator,
+    rounds: list[Round],
+    watch: Watch | None,
+    turn: int,
 ) -> StopReason:
     """Take one repeat's rounds, append each to ``rounds`` when it is complete, and tell why there are no more.
 
@@ -173,14 +181,20 @@ def _take_rounds(
         rounds.append(_round(stopwatch, steps))
         return "fixed"
     if plan.protocol == "steps":
-        for _ in range(steps):
+        spent_s = 0.0
+        for number in range(1, steps + 1):
             rounds.append(_round(stopwatch, 1))
+            spent_s += rounds[-1].wall_s
+            mean_s = spent_s / number
+            if watch is not None and number < steps:
+                watch(_so_far(plan, turn, number, mean_s, spent_s, (steps - number) * mean_s))
         return "fixed"
     while True:
         rounds.append(_round(stopwatch, steps))
         walls_s, marks = [round.wall_s for round in rounds], disturbances(rounds)
         kept_s = undisturbed(walls_s, marks)
-        reached = estimator.of(kept_s, sum(kept_s)).half_width_relative
+        margin = estimator.of(kept_s, sum(kept_s))
+        reached = margin.half_width_relative
         if reached is not None and reached <= plan.margin and mostly_disturbed(marks) is None:
             return "margin"
         spent_s, lost_s = sum(walls_s), sum(compress(walls_s, marks or ()))
@@ -188,6 +202,33 @@ def _take_rounds(
         allowed_s = plan.max_time_s + min(lost_s, REPLACED_SHARE * plan.max_time_s)
         if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > allowed_s:
             return "budget"
+        if watch is not None:
+            left_s = max(0.0, allowed_s - spent_s)
+            if reached is not None and reached > plan.margin:
+                kept_for_s = sum(kept_s)
+                left_s = min(left_s, time_for(plan.margin, reached, kept_for_s) - kept_for_s)
+            watch(_so_far(plan, turn, len(rounds), margin.median / steps, spent_s, left_s, reached))
+
+
+def _so_far(
+    plan: Plan,
+    turn: int,
+    rounds: int,
+    step_time_s: float,
+    spent_s: float,
+    left_s: float,
+    margin: float | None = None,
+) -> SoFar:
+    """:param left_s: in this repeat. Each of those after it is expected to take as long as this one will have."""
+    later = plan.repeats - turn - 1
+    return SoFar(
+        repeat=turn + 1,
+        repeats=plan.repeats,
+        rounds=rounds,
+        step_time_s=step_time_s,
+        margin=margin,
+        left_s=left_s + later * (spent_s + left_s),
+    )
 
 
 def _take_turns(stopwatch: Stopwatch, pace: Pace, steps: int, rounds: list[Round]) -> StopReason:

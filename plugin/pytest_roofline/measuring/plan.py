@@ -137,6 +137,29 @@ class Pace(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoFar:
+    """How far a measurement is, between two of its rounds.
+
+    :param repeat: the one that is going on, from 1, of so many ``repeats``.
+    :param rounds: complete ones of this repeat.
+    :param step_time_s: their median; of single steps the mean.
+    :param margin: None where they support no claim yet, and where the protocol takes a fixed number.
+    :param left_s: timed seconds still to come, in this repeat and those after it; at most, where there is no margin.
+    """
+
+    repeat: int
+    repeats: int
+    rounds: int
+    step_time_s: float
+    margin: float | None
+    left_s: float
+
+
+Watch = Callable[[SoFar], None]
+"""Is told after a round that more are to come."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepEnd:
     """When a single step was over, in UTC, and the loss it ended with; None in inference."""

@@ -49,10 +49,10 @@ def summary(results: Path, width: int) -> list[str]:
 
     :raises AnalysisError: they can't be made.
     """
-    from roofline.cli.result_tables import run_tables
     from roofline.machine.published import load
     from roofline.model.points import points_of
     from roofline.results.reader import read_file
+    from roofline.show.point_tables import run_tables
 
     result = read_file(results)
     tables = run_tables(result, points_of(result, load(None)), verbose=False)
@@ -65,14 +65,15 @@ def report(results: Path, folder: Path, width: int) -> list[str]:
 
     :raises AnalysisError: it can't be made.
     """
-    from roofline.cli.plot_report import report_tables, write_report
+    from roofline.cli.plot_report import write_report
     from roofline.machine.published import load
     from roofline.model.points import points_of
+    from roofline.report.folder import report_tables
     from roofline.results.reader import read_file
 
     result = read_file(results)
     runs = [(result, points_of(result, load(None)))]
-    paths, _ = write_report(runs, folder)
+    paths = write_report(runs, folder).paths
     shown = rendered(report_tables(runs, verbose=False), width, complete=str(folder / "summary.md"))
     return [*shown, "", *map(str, paths)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Pace, Step
     from pytest_roofline.session.asserted_bounds import Suite
+    from pytest_roofline.session.progress import Progress
     from pytest_roofline.workload.step import Workload
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
@@ -138,6 +139,8 @@ class Run:
         """What is wrong with expectations that no case was held against: a device that nobody knows."""
         self.perf_stat: CountsEvents | None = None
         """Counts events of steps where that was asked for."""
+        self.progress: Progress | None = None
+        """Shows on the terminal how far the run is, where that is wanted."""
         self.measuring_s = 0.0
         self.announced: list[str] = []
         """What is told before the first test, for which nobody should have to wait until the end."""
@@ -227,17 +230,18 @@ class Run:
             self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
 
     def _measure_roofs(self, names: Sequence[str]) -> None:
-        measured = machine_roofs.measure(
-            names,
-            machine_roofs.Equipment(
-                device=self.device,
-                described=self.machine.device,
-                instruments=self.instruments,
-                clock=self.clock,
-                conditions=self._conditions,
-            ),
-            self.roofs(),
-        )
+        with self._showing_roofs():
+            measured = machine_roofs.measure(
+                names,
+                machine_roofs.Equipment(
+                    device=self.device,
+                    described=self.machine.device,
+                    instruments=self.instruments,
+                    clock=self.clock,
+                    conditions=self._conditions,
+                ),
+                self.roofs(),
+            )
         self.measuring_s += measured.seconds
         self._filled += measured.roofs
         self._not_filled.update(measured.missing)
@@ -259,8 +263,12 @@ class Run:
             return
         release(self.device)
         start = self.clock()
-        self.ledger.sample_again(self.instruments, self.clock, self._conditions)
+        with self._showing_roofs():
+            self.ledger.sample_again(self.instruments, self.clock, self._conditions)
         self.measuring_s += self.clock() - start
+
+    def _showing_roofs(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.progress is None else self.progress.aside("measuring the machine's roofs")
 
     def _conditions(self, plan: RoofPlan) -> AbstractContextManager[None]:
         from pytest_roofline.workload.switches import conditions

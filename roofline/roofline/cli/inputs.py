@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,42 @@ def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...
     """Every benchmark of the results, placed and judged."""
     table = device_table(devices)
     return place_all(read_results(paths), table)
+
+
+def named_case(case: str, points: Sequence[Point], where: str, unreadable: Sequence[Point] = ()) -> list[Point]:
+    """The case of this id, else the only one that has it as a part.
+
+    :param where: the results, as a message names them.
+    :param unreadable: cases whose record can't be read.
+    :raises click.UsageError: none has, or several.
+    :raises NoData: it is one that can't be read.
+    """
+    exact = [point for point in points if point.id == case]
+    if exact:
+        return exact
+    found = [point for point in points if case.lower() in point.id.lower()]
+    if len({point.id for point in found}) > 1:
+        raise click.UsageError(
+            printable(f"{case!r} is part of several cases of {where}: {listed_cases(found)}. Give more of the id.")
+        )
+    if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
+        raise NoData(printable(f"{lost[0].id} is in {where}, but its record can't be read: {lost[0].benchmark.fault}."))
+    if not found:
+        close = [point for point in points if _near(case, point)]
+        known = f"Near: {listed_cases(close)}" if close else f"There are {listed_cases(points)}"
+        raise click.UsageError(printable(f"no case of {where} is or has {case!r}. {known}."))
+    return found
+
+
+def _near(case: str, point: Point) -> bool:
+    """Whether it may be a misspelt id, or begins with a misspelt model."""
+    model = point.id.partition("-")[0]
+    return bool(get_close_matches(case, [point.id], cutoff=0.85) or get_close_matches(case.partition("-")[0], [model]))
+
+
+def listed_cases(points: Sequence[Point], named: int = 12) -> str:
+    """The ids of the first ones, and how many more there are."""
+    return some_of(list(dict.fromkeys(point.id for point in points)), named)
 
 
 def _warn(result: ResultFile) -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
 
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_results
+from roofline.cli.inputs import (
+    INPUT,
+    NoData,
+    device_table,
+    devices_option,
+    listed_cases,
+    named_case,
+    read_results,
+)
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.model.operations import lines_outside
@@ -30,10 +37,7 @@ from roofline.show.operation_tables import (
 from roofline.show.step_notes import NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
 from roofline.text.printable import printable, say
-from roofline.text.units import counted, some_of
-
-_NAMED = 12
-"""Cases that a message lists."""
+from roofline.text.units import counted
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
 
@@ -96,7 +100,7 @@ def ops(
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
         raise NoData(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
-    chosen = points if case is None else _named(case, points, unreadable, result)
+    chosen = points if case is None else named_case(case, points, str(result), unreadable)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
         _several(chosen, result, output, verbose=verbose or output.is_data)
@@ -113,43 +117,9 @@ def _refuse_options_of_one(points: Sequence[Point]) -> None:
     context = click.get_current_context()
     for name, option in _OF_ONE_CASE.items():
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(printable(f"{option} is for one case: name a case. There are {_listed(points)}."))
-
-
-def _named(case: str, points: Sequence[Point], unreadable: Sequence[Point], result: Path) -> list[Point]:
-    """The case of this id, else the only one that has it as a part.
-
-    :param unreadable: cases whose record can't be read.
-    :raises click.UsageError: none has, or several.
-    :raises NoData: it is one that can't be read.
-    """
-    exact = [point for point in points if point.id == case]
-    if exact:
-        return exact
-    found = [point for point in points if case.lower() in point.id.lower()]
-    if len({point.id for point in found}) > 1:
-        raise click.UsageError(
-            printable(f"{case!r} is part of several cases of {result}: {_listed(found)}. Give more of the id.")
-        )
-    if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
-        raise NoData(
-            printable(f"{lost[0].id} is in {result}, but its record can't be read: {lost[0].benchmark.fault}.")
-        )
-    if not found:
-        close = [point for point in points if _near(case, point)]
-        known = f"Near: {_listed(close)}" if close else f"There are {_listed(points)}"
-        raise click.UsageError(printable(f"no case of {result} is or has {case!r}. {known}."))
-    return found
-
-
-def _near(case: str, point: Point) -> bool:
-    """Whether it may be a misspelt id, or begins with a misspelt model."""
-    model = point.id.partition("-")[0]
-    return bool(get_close_matches(case, [point.id], cutoff=0.85) or get_close_matches(case.partition("-")[0], [model]))
-
-
-def _listed(points: Sequence[Point], named: int = _NAMED) -> str:
-    return some_of(list(dict.fromkeys(point.id for point in points)), named)
+            raise click.UsageError(
+                printable(f"{option} is for one case: name a case. There are {listed_cases(points)}.")
+            )
 
 
 def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: bool) -> None:
@@ -170,7 +140,7 @@ def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: 
         reasons[NO_SHARES] = unshared
     if invalid := [case.point for case in taken if not case.point.valid]:
         reasons["Invalid, their own tables say why"] = invalid
-    notes = [f"{why}: {_listed(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
+    notes = [f"{why}: {listed_cases(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
     emit([cases_table(taken, notes)], output)
 
 

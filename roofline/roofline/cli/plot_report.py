@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from roofline.cli.inputs import NoData, device_table, devices_option, read_points, read_results, results_argument
-from roofline.cli.output import emit, write_text
+from roofline.cli.inputs import (
+    NoData,
+    device_table,
+    devices_option,
+    named_case,
+    read_points,
+    read_results,
+    results_argument,
+)
+from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Command, Output, OutputFolder, width_option
-from roofline.cli.result_tables import run_tables
 from roofline.model.points import Point, cases, points_of
-from roofline.results.reader import ResultFile
-from roofline.show.environment import environment
-from roofline.show.export import csv_of
-from roofline.show.kernel_tables import kernels_table
-from roofline.show.machines import machine_of, machines_table
-from roofline.show.operation_tables import operations_table, taken_apart
-from roofline.show.point_tables import metrics_table, points_table
-from roofline.show.render import render
-from roofline.show.tables import Table
+from roofline.report import folder as folders
+from roofline.report.folder import Run, Written, report_tables
 from roofline.text.printable import printable, say
 
 
@@ -64,81 +63,55 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
     try:
         return (draw_levels if levels else draw)(points, folder)
     except OSError as error:
-        raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
+        raise _unwritable(folder, error) from error
 
 
 @click.command()
 @results_argument
 @_folder_option("report", "Folder for everything.")
+@click.option(
+    "--case",
+    "named",
+    multiple=True,
+    metavar="ID",
+    help="Also draw this case by itself: its operations and levels where they were timed or counted, and its rounds. "
+    "An id, or a part that only one has; may be given several times.",
+)
 @width_option
 @devices_option
-def report(results: tuple[Path, ...], folder: Path, width: int | None, devices: Path | None) -> None:
-    """Show the table of RESULTS (files or folders) and write a page for a browser, figures, CSVs and the environment to
-    one folder.
+def report(
+    results: tuple[Path, ...], folder: Path, named: tuple[str, ...], width: int | None, devices: Path | None
+) -> None:
+    """Show the table of RESULTS (files or folders) and write figures, tables and the environment to one folder.
 
-    Written: index.html, which a browser opens from disk and which needs page/ beside it; roofline-MACHINE.png,
-    throughput-MACHINE.png and variability-MACHINE.png for each machine, roofline_points.csv, metrics.csv,
-    operations.csv and kernels.csv (where these were timed or counted), env.md, summary.md. The paths are printed at the
-    end.
+    Written: figures of each machine as PNG and SVG (roofline, throughput, variability); CSVs (roofline_points, metrics;
+    operations, kernels and machines where there are some); every pandas frame as Parquet in frames/, if pyarrow is
+    installed; env.md and summary.md. The paths are printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)
     runs = [(result, points_of(result, table)) for result in files]
-    paths, notes = write_report(runs, folder)
-    for note in notes:
+    shown = cases(point for _, points in runs for point in points)
+    ids = dict.fromkeys(named_case(one, shown, ", ".join(map(str, results)))[0].id for one in named)
+    written = write_report(runs, folder, tuple(ids))
+    for note in written.notes:
         say(note, err=True)
     emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
     say("")
-    for path in paths:
+    for path in written.paths:
         say(str(path))
 
 
-Run = tuple[ResultFile, tuple[Point, ...]]
-"""A result file, and its benchmarks placed."""
-
-
-def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
-    """Cases and roofs of each run; and the machines side by side, where there are several."""
-    tables = [table for result, points in runs if points for table in run_tables(result, points, verbose=verbose)]
-    points = [point for _, of_run in runs for point in of_run]
-    if len({machine_of(point) for point in cases(points)}) > 1:
-        tables.append(machines_table(points, verbose=verbose))
-    return tables
-
-
-def write_report(runs: Sequence[Run], folder: Path) -> tuple[list[Path], list[str]]:
-    """Write the report's files, and return their paths and notes on what could not be drawn.
+def write_report(runs: Sequence[Run], folder: Path, case_ids: Sequence[str] = ()) -> Written:
+    """Write the report's files as `roofline.report.folder.write_report` does.
 
     :raises click.UsageError: a file can't be written.
     """
-    points = tuple(point for _, of_run in runs for point in of_run)
-    shown = cases(points)
-    operations, kernels = operations_table(taken_apart(shown)[0]), kernels_table(shown)
-    texts = {
-        "roofline_points.csv": csv_of(points_table(shown)),
-        "metrics.csv": csv_of(metrics_table(points)),
-        **({"operations.csv": csv_of(operations)} if operations.rows else {}),
-        **({"kernels.csv": csv_of(kernels)} if kernels.rows else {}),
-        "env.md": "\n".join(environment(result) for result, _ in runs),
-        "summary.md": "\n".join(render(one, "markdown", 0) for one in report_tables(runs, verbose=True)),
-    }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    figures, notes = _draw(points, folder, levels=False)
-    pages, why_none = _write_page(points, folder)
-    return [*pages, *figures, *(folder / name for name in texts)], [*notes, *why_none]
-
-
-def _write_page(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
-    """Write the page, and return the path to open, or a note that says what it needs.
-
-    :raises click.UsageError: a file can't be written.
-    """
-    from roofline.report.page import LacksPageLibraries, write_page
-
     try:
-        return write_page(points, folder), []
-    except LacksPageLibraries as error:
-        return [], [str(error)]
+        return folders.write_report(runs, folder, write_bytes, case_ids=case_ids)
     except OSError as error:
-        raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> click.UsageError:
+    return click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error})."))

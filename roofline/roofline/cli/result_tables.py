@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_points, read_results, results_argument
 from roofline.cli.output import emit, emit_text, tell
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
-from roofline.model.points import Point, cases, points_of
+from roofline.model.points import cases, points_of
 from roofline.results import journal
-from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
 from roofline.show.machines import machines_table
-from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
-from roofline.show.tables import Table
+from roofline.show.point_tables import metrics_table, points_table, run_tables
 from roofline.text.printable import printable, say
 from roofline.text.units import counted
 
@@ -43,12 +39,6 @@ def summary(
         emit([points_table(cases(point for _, points in runs for point in points))], output)
         return
     emit([table for run in runs for table in run_tables(*run, verbose=verbose)], output)
-
-
-def run_tables(result: ResultFile, points: Sequence[Point], *, verbose: bool) -> list[Table[Any]]:
-    """A run's cases, and the roofs in use; of a run without cases the roofs that it measured."""
-    shown = cases(points)
-    return [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
 
 
 @click.command()

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.operation_bars import step_figure
 from roofline.plots.roofline import roofline_figure
-from roofline.plots.style import save, slug, style_of
+from roofline.plots.style import Form, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.text.units import some_of
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
+PNG: tuple[Form, ...] = ("png",)
+
+
+def draw(points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG) -> tuple[list[Path], list[str]]:
     """Write roofline, throughput and variability of each device; the paths, and notes on what was left out.
 
     :raises OSError: a file can't be written.
@@ -30,18 +37,59 @@ def draw(points: Sequence[Point], folder: Path) -> tuple[list[Path], list[str]]:
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
         title = title_of(key, name)
         if drawable:
-            paths.append(save(roofline_figure(drawable, title, style), folder / f"roofline-{slug(name)}.png"))
+            paths += _saved(roofline_figure(drawable, title, style), folder, f"roofline-{slug(name)}", forms)
         figure = throughput_figure(own, title, style)
         if figure is None:
             remarks.append(f"{name}: no throughput to draw: no case has a record with a time")
         else:
-            paths.append(save(figure, folder / f"throughput-{slug(name)}.png"))
+            paths += _saved(figure, folder, f"throughput-{slug(name)}", forms)
         figure = variability_figure([point for point in sessions if machine_of(point) == key], title)
         if figure is None:
             remarks.append(f"{name}: no variability to draw: no case has the times of its rounds")
         else:
-            paths.append(save(figure, folder / f"variability-{slug(name)}.png"))
+            paths += _saved(figure, folder, f"variability-{slug(name)}", forms)
     return paths, remarks
+
+
+def draw_case(
+    case: str, points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG
+) -> tuple[list[Path], list[str]]:
+    """Write of one case, for each device that ran it: its step taken apart, its levels where they were counted, and its
+    rounds, of all sessions; the paths, and notes on what was left out.
+
+    :param case: its id.
+    :raises OSError: a file can't be written.
+    """
+    sessions = [point for point in cases(points) if point.id == case]
+    shown, _ = newest(sessions)
+    names = machine_names(shown)
+    paths: list[Path] = []
+    remarks: list[str] = []
+    for point in shown:
+        machine = names[machine_of(point)]
+        try:
+            paths += _saved(step_figure(point), folder, _name("operations", machine, point), forms)
+        except ValueError as error:
+            remarks.append(f"{machine}: no operations to draw: {error}")
+        if (why_not := why_no_levels(point)) is None:
+            paths += _saved(levels_figure(point), folder, _name("levels", machine, point), forms)
+        else:
+            remarks.append(f"{machine}: no levels of {case} to draw: {why_not}")
+        own = [one for one in sessions if machine_of(one) == machine_of(point)]
+        rounds = variability_figure(own, f"{case} · {title_of(machine_of(point), machine)}")
+        if rounds is None:
+            remarks.append(f"{machine}: no rounds of {case} to draw: it has no times of its rounds")
+        else:
+            paths += _saved(rounds, folder, _name("rounds", machine, point), forms)
+    return paths, remarks
+
+
+def _name(kind: str, machine: str, point: Point) -> str:
+    return f"{kind}-{slug(machine)}-{slug(point.id)}"
+
+
+def _saved(figure: Figure, folder: Path, name: str, forms: Sequence[Form]) -> list[Path]:
+    return [save(figure, folder / f"{name}.{form}", form) for form in forms]
 
 
 def title_of(machine: Machine, name: str) -> str:
@@ -63,8 +111,7 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
             continue
         why_not = why_no_levels(point)
         if why_not is None:
-            name = f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}.png"
-            paths.append(save(levels_figure(point), folder / name))
+            paths += _saved(levels_figure(point), folder, _name("levels", names[machine_of(point)], point), PNG)
         else:
             reasons.setdefault(why_not, []).append(point.id)
     remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]

@@ -190,16 +190,23 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI)
 
 
-def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG.
+Form = Literal["png", "svg"]
+"""Of a figure's file."""
+
+
+def save(figure: Figure, path: Path, form: Form = "png") -> Path:
+    """Write a file that is the same whenever it is made of the same figure.
 
     :raises OSError: the file can't be written.
     """
+    from matplotlib import rc_context
+
     show_as_written(figure)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "roofline"}):
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
-        figure.savefig(path, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.15)
+        metadata = {"Date": None} if form == "svg" else None
+        figure.savefig(path, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
     return path
 
 

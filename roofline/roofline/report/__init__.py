@@ -1,1 +1,4 @@
-"""What `roofline report` writes for people: `page` writes the page, whose data `page_data` and `case_data` make."""
+"""What `roofline report` writes into its folder: figures, tables, frames, and texts made of them.
+
+`folder` says which files there are; each other module makes one kind of them.
+"""

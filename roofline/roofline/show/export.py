@@ -55,9 +55,17 @@ def parquet_of(table: Table[Any]) -> bytes:
 
     :raises LacksPyarrow: pyarrow isn't installed.
     """
+    return as_parquet(frame_of(table))
+
+
+def as_parquet(made: pd.DataFrame) -> bytes:
+    """Write a frame, with its ``attrs``, as Parquet.
+
+    :raises LacksPyarrow: pyarrow isn't installed.
+    """
     out = io.BytesIO()
     try:
-        frame_of(table).to_parquet(out, index=False, engine="pyarrow")
+        made.to_parquet(out, index=False, engine="pyarrow")
     except ImportError as error:
         raise LacksPyarrow("Parquet needs pyarrow: pip install 'pytest-roofline[store]'") from error
     return out.getvalue()

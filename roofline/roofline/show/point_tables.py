@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Any
 
 from roofline.counters.quantities import QUANTITIES
 from roofline.machine.roof_choice import doubts
 from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
-from roofline.model.points import Point
+from roofline.model.points import Point, cases
 from roofline.results.reader import ResultFile
 from roofline.schema.record import NotMeasured, Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
@@ -208,6 +209,12 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     if not shown:
         notes.append(f"None: {roofs.why_none}")
     return Table(title="Roofs", columns=ROOF_COLUMNS, rows=shown, display=display, notes=notes)
+
+
+def run_tables(result: ResultFile, points: Sequence[Point], *, verbose: bool) -> list[Table[Any]]:
+    """A run's cases, and the roofs in use; of a run without cases the roofs that it measured."""
+    shown = cases(points)
+    return [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
 
 
 def _dtypes(point: Point) -> tuple[str, ...]:

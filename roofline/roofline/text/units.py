@@ -74,6 +74,14 @@ def percent(fraction: float | None, digits: int = 2) -> str:
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
 
 
+def about(seconds: float) -> str:
+    """A time to wait, which is an estimate: ``about(252)`` is ``4 min``."""
+    for factor, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * factor:
+            return f"{seconds / factor:.0f} {unit}"
+    return f"{math.ceil(seconds)} s"
+
+
 def percent_of(fraction: float) -> str:
     """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
     return significant(100 * fraction, 2)

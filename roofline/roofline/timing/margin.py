@@ -99,6 +99,16 @@ class Margin:
     reason: str | None = None
 
 
+def time_for(target: float, half_width: float, span_s: float) -> float:
+    """Timed seconds that a series needs in all until its relative half width is ``target``, where it is ``half_width``
+    after ``span_s``: the part for what no round shows falls with the time, the rest with its square root.
+    """
+    unseen = UNSEEN_S / span_s
+    rest = max(0.0, half_width - unseen)
+    root = (rest + math.sqrt(rest * rest + 4 * unseen * target)) / (2 * target)
+    return span_s * root * root
+
+
 class MarginEstimator:
     """Margins at one confidence. Made once, before timing starts: it imports scipy."""
 

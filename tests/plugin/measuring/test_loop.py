@@ -14,6 +14,7 @@ import pytest
 
 from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.plan import SoFar
 from pytest_roofline.measuring.telemetry import Reading
 from roofline.timing.margin import UNSEEN_S
 from tests.plugin.measuring.fakes import Lab
@@ -210,6 +211,50 @@ def test_repeats_are_whole_measurements() -> None:
     assert timing.warmup_steps == 3 * 7
     assert timing.warmup_s == 3 * 7 * 0.25
     assert lab.calls.count("warm") == 1
+
+
+def test_who_watches_is_told_between_rounds() -> None:
+    """After a round's last reading and before the next one's first, where there is a next one."""
+    lab = Lab(0.25)
+    measure(
+        lab.step,
+        Plan(steps=1, max_time_s=1.0),
+        lab,
+        clock=lab.clock,
+        telemetry=lab,
+        after_round=lab.noted("after"),
+        watch=lambda _: lab.calls.append("watch"),
+    )
+    before, behind = ["held", "telemetry", "synchronize"], ["synchronize", "clock", "telemetry", "state"]
+    round_ = [*before, "clock", "mark", "step", "mark", *behind, "held", "after"]
+    first = lab.calls.index("after") - len(round_) + 1
+    assert lab.calls[first:] == [*(3 * [*round_, "watch"]), *round_, "energy"]
+
+
+def test_who_watches_learns_what_is_left() -> None:
+    """The rest of the budget; less, once there is a margin that will be reached sooner; with the repeats to come."""
+    seen: list[SoFar] = []
+
+    def watched(plan: Plan, *step_s: float) -> list[tuple[int, int, float, float | None, float]]:
+        seen.clear()
+        lab = Lab(*step_s)
+        measure(lab.step, plan, lab, clock=lab.clock, telemetry=lab, watch=seen.append)
+        return [(one.repeat, one.rounds, one.step_time_s, one.margin, one.left_s) for one in seen]
+
+    told = watched(Plan(), 0.25)
+    assert len(told) == 19
+    assert told[0] == (1, 1, 0.25, None, 9.75)
+    assert told[9] == (1, 10, 0.25, 0.02, pytest.approx(2.5))
+    assert watched(Plan(protocol="steps", steps=4, warmup_steps=0), 0.5, 0.25) == [
+        (1, 1, 0.5, None, 1.5),
+        (1, 2, 0.375, None, 0.75),
+        (1, 3, pytest.approx(1 / 3), None, pytest.approx(1 / 3)),
+    ]
+    assert watched(Plan(steps=1, repeats=2, max_time_s=1.0), 0.25)[2:4] == [
+        (1, 3, 0.25, None, 0.25 + 1.0),
+        (2, 1, 0.25, None, 0.75),
+    ]
+    assert watched(Plan(protocol="window"), 0.25) == []
 
 
 def test_deviation_of_repeats_is_that_of_their_step_times() -> None:

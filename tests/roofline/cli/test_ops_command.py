@@ -278,17 +278,6 @@ def test_one_case_on_two_machines_is_two_tables_and_no_figure(run: Run, tmp_path
     assert "measured on several machines" in err
 
 
-def test_the_report_has_operations_and_kernels(run: Run, tmp_path: Path) -> None:
-    """Of every case in one file each; where nothing was timed there is none."""
-    run("report", _file(tmp_path, _timed(), profiled(case=build.case(model="mlp")), None), "-o", "report")
-    rows = list(csv.DictReader(Path("report/operations.csv").read_text(encoding="utf-8").splitlines()))
-    assert {row["case"] for row in rows} == {"resnet50-train-b32-fp32", "mlp-train-b32-fp32"}
-    rows = list(csv.DictReader(Path("report/kernels.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["kind"] for row in rows] == ["gemm", "elementwise", "copy"]
-    run("report", _file(tmp_path, build.record()), "-o", "without")
-    assert not list(Path("without").glob("[ok]*.csv"))
-
-
 def test_a_case_whose_record_can_not_be_read_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:
     """It stands in the file: exit 3 and the fault, not a usage error."""
     path = _file(tmp_path, _timed(), _timed("vgg16"))

@@ -184,19 +184,16 @@ def test_report(run: Run, results: Path) -> None:
     assert "Machines side by side" in out
     paths = out.split("\n\n")[-1].split()
     assert paths == [
-        "all/index.html",
-        "all/roofline-a100.png",
-        "all/throughput-a100.png",
-        "all/variability-a100.png",
-        "all/roofline-epyc-2cpu.png",
-        "all/throughput-epyc-2cpu.png",
-        "all/variability-epyc-2cpu.png",
-        "all/roofline_points.csv",
-        "all/metrics.csv",
-        "all/env.md",
-        "all/summary.md",
+        *(
+            f"all/{kind}-{machine}.{form}"
+            for machine in ("a100", "epyc-2cpu")
+            for kind in ("roofline", "throughput", "variability")
+            for form in ("png", "svg")
+        ),
+        *("all/roofline_points.csv", "all/metrics.csv", "all/machines.csv", "all/env.md", "all/summary.md"),
+        *(f"all/frames/{name}.parquet" for name in ("cases", "rounds", "roofs", "machines", "missing")),
     ]
-    assert sorted([*paths, "all/page"]) == sorted(str(path) for path in Path("all").iterdir())
+    assert sorted(paths) == sorted(str(path) for path in Path("all").rglob("*") if path.is_file())
     assert Path("all/env.md").read_text(encoding="utf-8").count("# Environment:") == 2
 
 

@@ -2,7 +2,18 @@
 
 import pytest
 
-from roofline.text.units import counted, first_lines, named, percent, scaled, shares, signed, significant, some_of
+from roofline.text.units import (
+    about,
+    counted,
+    first_lines,
+    named,
+    percent,
+    scaled,
+    shares,
+    signed,
+    significant,
+    some_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +63,14 @@ def test_percent() -> None:
     assert percent(0.0712) == "7.1 %"
     assert percent(1.0, 3) == "100 %"
     assert percent(None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (252, "4 min"), (5399, "90 min"), (7300, "2 h")]
+)
+def test_about(seconds: float, shown: str) -> None:
+    """An estimate of a time has one unit."""
+    assert about(seconds) == shown
 
 
 def test_shares() -> None:

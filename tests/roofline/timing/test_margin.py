@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import fft, optimize, stats
 
-from roofline.timing.margin import LARGEST, LEAST_ROUNDS, UNSEEN_S, MarginEstimator
+from roofline.timing.margin import LARGEST, LEAST_ROUNDS, UNSEEN_S, MarginEstimator, time_for
 
 ESTIMATOR = MarginEstimator(0.95)
 LONG_S = 1e9
@@ -98,6 +98,12 @@ def test_more_confidence_is_a_wider_margin() -> None:
     assert wide is not None
     assert narrow is not None
     assert wide > 1.3 * narrow
+
+
+def test_time_that_a_margin_needs() -> None:
+    """Twice the time for half of what is unseen, four times for half of what the rounds show."""
+    assert time_for(0.01, half_width=UNSEEN_S / 2.5, span_s=2.5) == pytest.approx(5.0)
+    assert time_for(0.01, half_width=UNSEEN_S / 1e6 + 0.02, span_s=1e6) == pytest.approx(4e6, rel=1e-4)
 
 
 def test_a_pause_does_not_widen_the_margin() -> None:

@@ -1,0 +1,74 @@
+"""Everything that a report writes, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from roofline.model.points import Point, cases
+from roofline.report.data_files import csv_files, parquet_files
+from roofline.results.reader import ResultFile
+from roofline.show.environment import environment
+from roofline.show.export import LacksPyarrow
+from roofline.show.machines import machine_of, machines_table
+from roofline.show.point_tables import run_tables
+from roofline.show.render import render
+from roofline.show.tables import Table
+
+Run = tuple[ResultFile, tuple[Point, ...]]
+"""A result file, and its benchmarks placed."""
+
+Write = Callable[[Path, bytes], None]
+"""Writes a file, whole or not at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The files of a report, and what could not be made of the results, a line each."""
+
+    paths: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
+    """Cases and roofs of each run; and the machines side by side, where there are several."""
+    tables = [table for result, points in runs if points for table in run_tables(result, points, verbose=verbose)]
+    points = [point for _, of_run in runs for point in of_run]
+    if len({machine_of(point) for point in cases(points)}) > 1:
+        tables.append(machines_table(points, verbose=verbose))
+    return tables
+
+
+def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: Sequence[str] = ()) -> Written:
+    """Write the files of these runs.
+
+    :param case_ids: cases that get figures of their own.
+    :raises OSError: a figure can't be written.
+    """
+    # matplotlib takes half a second to load.
+    from roofline.plots.image_files import draw, draw_case
+
+    points = tuple(point for _, of_run in runs for point in of_run)
+    paths, notes = draw(points, folder, ("png", "svg"))
+    for case in case_ids:
+        more_paths, more_notes = draw_case(case, points, folder, ("png", "svg"))
+        paths += more_paths
+        notes += more_notes
+    for name, content in _texts(runs, points):
+        write(folder / name, content.encode("utf-8", "backslashreplace"))
+        paths.append(folder / name)
+    try:
+        for name, data in parquet_files(points):
+            write(folder / name, data)
+            paths.append(folder / name)
+    except LacksPyarrow as error:
+        notes.append(f"no Parquet files: {error}")
+    return Written(paths=tuple(paths), notes=tuple(notes))
+
+
+def _texts(runs: Sequence[Run], points: Sequence[Point]) -> Iterator[tuple[str, str]]:
+    yield from csv_files(points)
+    yield "env.md", "\n".join(environment(result) for result, _ in runs)
+    yield "summary.md", "\n".join(render(one, "markdown", 0) for one in report_tables(runs, verbose=True))
