@@ -30,7 +30,7 @@ from roofline.profilers.ncu import ncu_tables
 from roofline.profilers.ncu.kernel_sums import count, read_all
 from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
-from roofline.results.reader import read
+from roofline.results.reader import named_apart, read
 from roofline.show.device_tables import devices_table
 from roofline.show.export import frame_of
 
@@ -53,7 +53,7 @@ def load(results: Paths, *, devices: StrPath | None = None) -> frames.Results:
     :raises ReadError: a file can't be read, or there is none.
     """
     reading = read(_paths(results))
-    return frames.Results(place_all(reading.files, _table(devices)), reading.skipped)
+    return frames.Results(place_all(named_apart(reading.files), _table(devices)), reading.skipped)
 
 
 class Verdicts:

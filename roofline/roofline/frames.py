@@ -31,8 +31,9 @@ FRAMES = ("cases", "rounds", "operations", "kernels", "roofs", "machines", "miss
 class Results:
     """Results that were read, as frames; each is made when it is first asked for.
 
-    Frames are joined by ``case``, ``machine`` (its label) and ``file``. ``points`` are the benchmarks they are made of,
-    placed and judged; ``skipped`` says of the files of folders that were left out why.
+    Frames are joined by ``case``, ``machine`` (its label) and ``file``: its name, or as much of its path as tells it
+    from others of that name. ``points`` are the benchmarks they are made of, placed and judged; ``skipped`` says of
+    the files of folders that were left out why.
     """
 
     def __init__(self, points: Iterable[Point], skipped: Iterable[str] = ()) -> None:
@@ -109,7 +110,7 @@ class Results:
         rows = [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
         columns: list[Column[Any]] = [
             Column(name="machine", title="", get=lambda row: row[0].result.machine_label, dtype="category"),
-            Column(name="file", title="", get=lambda row: row[0].result.path.name, dtype="category"),
+            Column(name="file", title="", get=lambda row: row[0].result.name, dtype="category"),
             *(column.of(lambda row: row[1]) for column in ROOF_COLUMNS),
         ]
         return frame(columns, rows)
@@ -139,7 +140,7 @@ _SERIES: dict[str, Dtype] = {
 
 
 def _key(point: Point) -> dict[str, str]:
-    return {"case": point.id, "machine": point.result.machine_label, "file": point.result.path.name}
+    return {"case": point.id, "machine": point.result.machine_label, "file": point.result.name}
 
 
 def _rounds(point: Point) -> Iterable[dict[str, Any]]:

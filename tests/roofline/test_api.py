@@ -38,9 +38,34 @@ def test_cases_have_the_columns_of_points_and_metrics(results: Results) -> None:
     dtypes = {name: str(dtype) for name, dtype in cases.dtypes.items()}
     assert (dtypes["batch"], dtypes["step_time_s"], dtypes["valid"]) == ("Int64", "Float64", "boolean")
     assert (dtypes["precision"], dtypes["case"], dtypes["started_at"]) == (
-        *("category", "string", "datetime64[us, UTC]"),
+        *("category", "category", "datetime64[us, UTC]"),
     )
     assert set(dtypes.values()) == {"Int64", "Float64", "boolean", "category", "string", "datetime64[us, UTC]"}
+
+
+def test_a_column_without_a_value_still_has_the_dtype_of_numbers(tmp_path: Path) -> None:
+    """So that a sum over nothing is 0 or NA, not an empty text."""
+    results = rl.load(build.write(tmp_path / "a.json", build.document([None])))
+    assert results.kernels["time_s"].sum() == results.operations["flop"].sum() == 0
+    one, other = (build.write(tmp_path / f"{time_s}.json", sessions.document({"m": time_s})) for time_s in (0.1, 0.2))
+    verdicts = rl.compare(one, other).cases
+    assert pd.isna(verdicts["base_fraction_of_roof"].mean())
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """By as much of their paths as differs: frames are joined by the file."""
+    for folder, time_s in (("first", 0.1), ("second", 0.2)):
+        (tmp_path / folder).mkdir()
+        build.write(tmp_path / folder / "a.json", sessions.document({"resnet50": time_s}))
+    results = rl.load(tmp_path)
+    assert sorted(results.cases["file"]) == ["first/a.json", "second/a.json"]
+    rounds = results.rounds
+    assert len(rounds.merge(results.cases, on=["case", "machine", "file"])) == len(rounds) > 0
+
+
+def test_roofs_have_the_time_of_their_measurement(results: Results) -> None:
+    """In UTC."""
+    assert str(results.roofs["measured_at"].dtype) == "datetime64[us, UTC]"
 
 
 def test_a_missing_value_is_na_with_its_reason(tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ def _file(results: Sequence[SessionResult]) -> str | None:
     return results[0].run.file if results else None
 
 
-_CASE: Column[Compared] = words("case", get="match.id")
-_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=8)
-_VERDICT: Column[Compared] = words("verdict", get="outcome")
+_CASE: Column[Compared] = words("case", get="match.id", dtype="category")
+_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=8, dtype="category")
+_VERDICT: Column[Compared] = words("verdict", get="outcome", dtype="category")
 _WHY: Column[Compared] = words("why", get=lambda case: case.why or None)
 _CHANGE: Column[Compared] = number("change", show=signed)
 
@@ -112,13 +112,13 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         number("confidence", get=lambda _: confidence),
         number("chance", get="effect.chance"),
         number("least_effect", "least effect", "least"),
-        number(MORE, "more sessions"),
+        number(MORE, "more sessions", dtype="string"),
         *(column for name in figures for column in _of_sides(name)),
-        number("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
+        words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
         number("base_sessions", "base", lambda case: len(case.match.base)),
         number("new_sessions", "new", lambda case: len(case.match.new)),
-        number("base_file", "base", lambda case: _file(case.match.base)),
-        number("new_file", "new", lambda case: _file(case.match.new)),
+        words("base_file", "base", lambda case: _file(case.match.base)),
+        words("new_file", "new", lambda case: _file(case.match.new)),
     ]
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,8 @@ class ResultFile:
     commit_dirty: bool | None
     pytest_benchmark_version: str | None
     nonfinite: tuple[str, ...]
+    name: str
+    """Of the file, or as much of its path as tells it from others (see `named_apart`)."""
 
     @property
     def machine_key(self) -> str:
@@ -169,6 +171,15 @@ def read(paths: Iterable[Path]) -> Reading:
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
+def named_apart(files: Sequence[ResultFile]) -> tuple[ResultFile, ...]:
+    """Give each file a name that no other has: the last parts of its path, as few as do."""
+    names, parts = [file.path.name for file in files], 1
+    while len({*names}) < len(files):
+        parts += 1
+        names = ["/".join(file.path.parts[-parts:]) for file in files]
+    return tuple(replace(file, name=name) for file, name in zip(files, names, strict=True))
+
+
 _RESULTS = (".json", journal.SUFFIX)
 
 
@@ -230,6 +241,7 @@ def read_file(path: Path, content: bytes | None = None) -> ResultFile:
         commit_dirty=dirty,
         pytest_benchmark_version=version,
         nonfinite=tuple(nonfinite),
+        name=path.name,
     )
 
 

@@ -250,7 +250,7 @@ def _of_roof(point: Point) -> str | None:
 
 _ALL: tuple[Column[Point], ...] = (
     # What was run, and where
-    _text("case", "case", "id"),
+    _kind("case", "case", "id"),
     _kind("machine", "machine", "result.machine_label", drop=9),
     _text("fingerprint", "fingerprint", "result.machine_key"),
     _text("host", "host", "result.host.node"),
@@ -279,7 +279,7 @@ _ALL: tuple[Column[Point], ...] = (
     _text("session", "session", "session", by=_place_in_set),
     _text("session_set", "set", "session", by=lambda session: None if session.set is None else session.set.id),
     _text("commit", "commit", "result.commit"),
-    _text("file", "file", "result.path.name"),
+    _kind("file", "file", "result.name"),
     _text("test", "test", "benchmark.fullname"),
     # How it was timed
     _kind("protocol", "protocol", "record.timing.protocol"),

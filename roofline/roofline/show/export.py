@@ -78,18 +78,22 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
     return made
 
 
-def frame(columns: Iterable[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
+def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    return frame_of_values(
-        {column.name: ([flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
-    )
+    made: dict[str, tuple[list[Any], Dtype | Literal[""]]] = {}
+    for column in columns:
+        values = [flat(plain_value(column, row)) for row in rows]
+        # A column without any value, and on the right, would have had numbers.
+        nothing = column.right and all(value is None for value in values)
+        made[column.name] = (values, column.dtype or ("Float64" if nothing else ""))
+    return frame_of_values(made)
 
 
 def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
     """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units."""
     import pandas as pd
 
-    made = pd.DataFrame({name: _series(values, dtype) for name, (values, dtype) in columns.items()})
+    made = pd.DataFrame({name: _series(values, dtype, name) for name, (values, dtype) in columns.items()})
     made.attrs["units"] = {name: unit for name in columns if (unit := unit_of(name)) is not None}
     return made
 
@@ -101,10 +105,10 @@ def flat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
+def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
     import pandas as pd
 
-    kind = dtype or _dtype_of(values)
+    kind = dtype or _dtype_of(values) or ("string" if unit_of(name) is None else "Float64")
     if kind == PANDAS_TIME:
         times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
         return times.astype(PANDAS_TIME)
@@ -119,10 +123,12 @@ def _series(values: list[Any], dtype: str) -> pd.Series[Any]:
         return _series(values, "string")
 
 
-def _dtype_of(values: Iterable[Any]) -> Dtype:
+def _dtype_of(values: Iterable[Any]) -> Dtype | Literal[""]:
     kinds = {type(value) for value in values if value is not None}
+    if not kinds:
+        return ""
     if kinds == {bool}:
         return "boolean"
     if kinds == {int}:
         return "Int64"
-    return "Float64" if kinds and kinds <= {int, float} else "string"
+    return "Float64" if kinds <= {int, float} else "string"

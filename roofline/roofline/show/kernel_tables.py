@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
@@ -15,6 +16,7 @@ from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Record
 from roofline.show import step_notes
+from roofline.show.columns import pick
 from roofline.show.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
@@ -238,10 +240,11 @@ def _flop_of(line: KernelLine) -> str | None:
     return None if line.counted is None else shares(line.counted.flop_by_pipe or {}) or None
 
 
+_POINT = attrgetter("point")
+
 _KERNELS: tuple[Column[KernelLine], ...] = (
-    words("machine", get="point.result.machine_label"),
-    words("case", get="point.id"),
-    words("source"),
+    *(column.of(_POINT) for column in pick("machine", "case")),
+    words("source", dtype="category"),
     words(
         "kernel",
         get="name",
@@ -249,7 +252,7 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         narrow=lambda name: kernel(step_notes.plain_kernel(name), _NARROW),
     ),
     words("kind", narrow=lambda kind: kind.replace("convolution", "conv"), drop=2),
-    number("launches", show=lambda launches: f"{launches:g}", drop=4),
+    number("launches", show=lambda launches: f"{launches:g}", drop=4, dtype="Float64"),
     seconds("time_s", "time"),
     share("share", "% of\ntime", _share, drop=3),
     number("flop", "FLOP", "counted.flop", prefixed),
@@ -260,8 +263,7 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     *map(_intensity, LEVELS),
     words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit),
     words("bound_why", "why", "counted.why"),
-    words("valid", get="point.valid"),
-    words("file", get="point.result.path.name"),
+    *(column.of(_POINT) for column in pick("valid", "file")),
 )
 _COLUMNS = {column.name: column for column in (*_KERNELS, number("kernels", drop=5))}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from roofline.model.operations import (
     Breakdown,
@@ -19,6 +20,7 @@ from roofline.model.operations import (
 from roofline.model.points import Point
 from roofline.schema.record import OutsideTime, Profile
 from roofline.show import step_notes
+from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut
@@ -263,15 +265,9 @@ def _intensity(line: Line) -> float | None:
     return operation.flop / operation.byte if operation is not None and operation.byte else None
 
 
-_WHERE = (
-    words("machine", get="case.point.result.machine_label"),
-    words("case", get="case.point.id"),
-)
-
-_RUN = (
-    words("valid", get="case.point.valid"),
-    words("file", get="case.point.result.path.name"),
-)
+_POINT = attrgetter("case.point")
+_WHERE = tuple(column.of(_POINT) for column in pick("machine", "case"))
+_RUN = tuple(column.of(_POINT) for column in pick("valid", "file"))
 
 _MEASURED = (
     seconds("time_s", "time"),

@@ -72,12 +72,12 @@ def _unit(roof: Roof) -> str:
 
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
-    words("roof", get="name"),
-    number("value"),
-    words("unit", "unit", _unit),
-    number("spread", show=percent),
-    words("source"),
-    words("measured_at", "when"),
+    words("roof", get="name", dtype="category"),
+    number("value", dtype="Float64"),
+    words("unit", "unit", _unit, dtype="category"),
+    number("spread", show=percent, dtype="Float64"),
+    words("source", dtype="category"),
+    words("measured_at", "when", dtype="datetime64[us, UTC]"),
     words("from_file", "from"),
     words("disturbed"),
     words("kernel"),

@@ -35,7 +35,8 @@ class Column(Generic[Row]):
     own. ``narrow`` is a shorter ``show`` for where space is short. A terminal breaks the texts of a column that is to
     ``fill`` the width into lines that fit beside the others. ``drop`` says which columns give way first there:
     the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame; empty: that of the values
-    that are there. ``path`` says where in a record the value stands, for the reason of one that is missing.
+    that are there, and of numbers where a column on the right has none. ``path`` says where in a record the value
+    stands, for the reason of one that is missing.
     """
 
     name: str
@@ -98,10 +99,11 @@ def number(
     *,
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
+    dtype: Dtype | Literal[""] = "",
 ) -> Column[Any]:
     """Make a column that stands on the right. Its title is its name where none is given."""
     value = get if callable(get) else _follow((get or name).split("."))
-    return Column(name=name, title=title or name, get=value, show=show, narrow=narrow, drop=drop)
+    return Column(name=name, title=title or name, get=value, show=show, narrow=narrow, drop=drop, dtype=dtype)
 
 
 def words(
@@ -112,19 +114,20 @@ def words(
     *,
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
+    dtype: Dtype | Literal[""] = "",
 ) -> Column[Any]:
     """Make a column that stands on the left."""
-    return replace(number(name, title, get, show, narrow=narrow, drop=drop), right=False)
+    return replace(number(name, title, get, show, narrow=narrow, drop=drop, dtype=dtype), right=False)
 
 
 def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
     """Make a column of times."""
-    return number(name, title, get, lambda value: scaled(value, "s"), drop=drop)
+    return number(name, title, get, lambda value: scaled(value, "s"), drop=drop, dtype="Float64")
 
 
 def share(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
     """Make a column of shares from 0 to 1, shown in percent."""
-    return number(name, title, get, percent_of, drop=drop)
+    return number(name, title, get, percent_of, drop=drop, dtype="Float64")
 
 
 def _follow(path: Sequence[str]) -> Callable[[Any], Any]:

@@ -70,6 +70,7 @@ def result(*rows: Benchmark) -> ResultFile:
         commit_dirty=None,
         pytest_benchmark_version=None,
         nonfinite=(),
+        name="f.json",
     )
 
 
