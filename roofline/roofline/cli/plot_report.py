@@ -82,11 +82,12 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
 def report(
     results: tuple[Path, ...], folder: Path, named: tuple[str, ...], width: int | None, devices: Path | None
 ) -> None:
-    """Show the table of RESULTS (files or folders) and write figures, tables and the environment to one folder.
+    """Show the table of RESULTS (files or folders) and write a page for a browser, figures and tables to one folder.
 
-    Written: figures of each machine as PNG and SVG (roofline, throughput, variability); CSVs (roofline_points, metrics;
-    operations, kernels and machines where there are some); every pandas frame as Parquet in frames/, if pyarrow is
-    installed; env.md and summary.md. The paths are printed at the end.
+    Written: index.html, which opens from disk and needs page/ beside it; figures of each machine as PNG and SVG
+    (roofline, throughput, variability); CSVs (roofline_points, metrics; operations, kernels and machines where there
+    are some); every pandas frame as Parquet in frames/, if pyarrow is installed; env.md and summary.md. The paths are
+    printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)

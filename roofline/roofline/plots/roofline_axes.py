@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Transform
 
 _CLOSE = 2.0
-_LINE_STYLES: dict[str, Any] = {
+LINE_STYLES: dict[str, Any] = {
     "fp64": (0, (1, 1)),
     "fp32": "-",
     "tf32": (0, (6, 2)),
@@ -85,7 +85,7 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             [ceiling.value] * 2,
             color=color,
             linewidth=1.6 if strong else 1.1,
-            linestyle=_LINE_STYLES.get(ceiling.name, "-"),
+            linestyle=LINE_STYLES.get(ceiling.name, "-"),
             zorder=2,
         )
         if dram is not None and strong:

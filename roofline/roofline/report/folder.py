@@ -9,6 +9,7 @@ from typing import Any
 
 from roofline.model.points import Point, cases
 from roofline.report.data_files import csv_files, parquet_files
+from roofline.report.page import LacksPageLibraries, write_page
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow
@@ -45,13 +46,17 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: S
     """Write the files of these runs.
 
     :param case_ids: cases that get figures of their own.
-    :raises OSError: a figure can't be written.
+    :raises OSError: a file can't be written.
     """
     # matplotlib takes half a second to load.
     from roofline.plots.image_files import draw, draw_case
 
     points = tuple(point for _, of_run in runs for point in of_run)
     paths, notes = draw(points, folder, ("png", "svg"))
+    try:
+        paths[:0] = write_page(points, folder)
+    except LacksPageLibraries as error:
+        notes.append(f"no page: {error}")
     for case in case_ids:
         more_paths, more_notes = draw_case(case, points, folder, ("png", "svg"))
         paths += more_paths

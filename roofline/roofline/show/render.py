@@ -64,15 +64,15 @@ def _markdown(table: Table[Any]) -> str:
     if table.section is not None:
         columns.insert(0, Column(name="section", title=table.section_title, get=table.section, right=False))
     lines = [
-        "| " + " | ".join(cell(_on_one_line(column.title)) for column in columns) + " |",
+        "| " + " | ".join(cell(one_line(column.title)) for column in columns) + " |",
         "|" + "|".join(" ---: " if column.right else " --- " for column in columns) + "|",
     ]
-    lines += ["| " + " | ".join(cell(_shown(column, row)) for column in columns) + " |" for row in table.rows]
+    lines += ["| " + " | ".join(cell(shown(column, row)) for column in columns) + " |" for row in table.rows]
     items = ["", *map(_item, notes)] if notes else []
     return "\n".join([f"**{markdown_text(table.title)}**", "", *lines, *items]) + "\n"
 
 
-def _on_one_line(title: str) -> str:
+def one_line(title: str) -> str:
     """A heading of several lines: ``FLOP/byte``, ``% of roof``."""
     return title.replace("/\n", "/").replace("\n", " ")
 
@@ -146,7 +146,7 @@ def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bo
     from rich.table import Table as Grid
     from rich.text import Text
 
-    def shown(one: _Cells, text: str, style: str = "") -> Text | Padding:
+    def padded(one: _Cells, text: str, style: str = "") -> Text | Padding:
         made = Text(text, style)
         return made if one is cells[0] or one.column.right else Padding(made, (0, 0, 0, _GAP - 1))
 
@@ -155,14 +155,14 @@ def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bo
     for index, one in enumerate(cells):
         fits = index > 0 and not one.column.fill
         grid.add_column(
-            shown(one, one.column.title, "bold"),
+            padded(one, one.column.title, "bold"),
             width=one.width + (_GAP - 1 if index else 0),
             justify="right" if one.column.right else "left",
             overflow="fold",
             no_wrap=fits,
         )
     for texts in rows:
-        grid.add_row(*map(shown, cells, texts))
+        grid.add_row(*map(padded, cells, texts))
     return grid
 
 
@@ -190,7 +190,7 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
     # rich breaks anywhere what has no dash.
     return (
         [replace(key, width=min(key.width, room)), *rest],
-        [_on_one_line(one.column.title) for one in dropped],
+        [one_line(one.column.title) for one in dropped],
         needed,
     )
 
@@ -198,7 +198,7 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
 def _cells_of(table: Table[Any], columns: Sequence[Column[Any]], width: int) -> tuple[_Cells, list[_Cells]]:
     """Those of the key, indented below a heading, and those of the other columns."""
     indent = "" if table.section is None else "  "
-    key, *rest = [_Cells.of(column, [_shown(column, row) for row in table.rows]) for column in columns]
+    key, *rest = [_Cells.of(column, [shown(column, row) for row in table.rows]) for column in columns]
     key = _Cells.of(key.column, [indent + text for text in key.texts])
     room = max(_LEAST_FILL, width - key.width - _beside(one for one in rest if not one.column.fill) - _GAP)
     return key, [replace(one, width=min(one.width, room)) if one.column.fill else one for one in rest]
@@ -233,7 +233,8 @@ def _width_of(texts: Iterable[str]) -> int:
     return max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
 
 
-def _shown(column: Column[Any], row: Any) -> str:
+def shown(column: Column[Any], row: Any) -> str:
+    """The text of a cell; what a terminal would obey is escaped."""
     value = plain_value(column, row)
     return "-" if value is None else column.show(_escaped(value))
 

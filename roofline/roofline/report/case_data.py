@@ -1,0 +1,101 @@
+"""What the page shows of one case: figures, proofs, flags, the command that repeats it, and its rounds."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from roofline.model.points import Point
+from roofline.report.cells import Data, table_data
+from roofline.schema.amounts import usable
+from roofline.schema.record import Check, Flag
+from roofline.show.columns import CASE_COLUMNS, MEANINGS, pick
+from roofline.show.render import one_line, shown
+from roofline.show.tables import Column, words
+
+_CHECKS: tuple[Column[Check], ...] = (
+    words("proof", get="name"),
+    words("outcome", get="status", show=lambda status: status.replace("_", " ")),
+    words("evidence"),
+)
+_FLAGS: tuple[Column[Flag], ...] = (
+    words("flag", get="name"),
+    words("effect", get=lambda flag: "row is invalid" if flag.invalid else "to be known"),
+    words("evidence"),
+)
+_STEP, *_READINGS = pick("step_time_s", "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c")
+"""Columns of a case that name, title and show the readings of its rounds as well."""
+_DIGITS = 6
+
+
+def figure_names() -> list[Data]:
+    """Name every figure that `case_data` may have, in its order."""
+    return [
+        {"name": column.name, "title": one_line(column.title), "meaning": MEANINGS.get(column.name, "")}
+        for column in CASE_COLUMNS
+    ]
+
+
+def case_data(point: Point, machine: str) -> Data:
+    """Make the panel of a case. ``figures`` has the texts of those known, by their place in `figure_names`.
+
+    :param machine: its name on the page.
+    """
+    record = point.benchmark.record
+    texts = [shown(column, point) for column in CASE_COLUMNS]
+    return {
+        "id": point.id,
+        "machine": machine,
+        "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "")},
+        "unknown": point.placement.why_not or "",
+        "checks": table_data(_CHECKS, [] if record is None else record.checks),
+        "flags": table_data(_FLAGS, point.flags),
+        "command": command_of(point),
+        "rounds": _rounds(point),
+    }
+
+
+def command_of(point: Point) -> str:
+    """The command line that measures this case alone, as its run did.
+
+    The run's own arguments stand in it, without the files and folders that the test is in.
+    """
+    session, test = point.result.session, point.benchmark.fullname
+    arguments = () if session is None else session.arguments
+    return shlex.join(["pytest", *(one for one in arguments if not _holds(one, test)), test])
+
+
+def _holds(argument: str, test: str) -> bool:
+    """Tell whether an argument is the file of the test, a folder above it, or a test in that file."""
+    path = PurePosixPath(test.partition("::")[0])
+    named = PurePosixPath(argument.partition("::")[0])
+    return bool(argument) and not argument.startswith("-") and (named == path or named in path.parents)
+
+
+def _rounds(point: Point) -> Data | None:
+    """Times of a step in each round, disturbed ones by what disturbed them, and readings beside; None without times."""
+    record = point.benchmark.record
+    if record is None:
+        times = [time for time in point.benchmark.stats.round_times_s or () if time is not None and usable(time)]
+        return {"steps": 1, "time": _series(_STEP, times), "disturbed": {}, "readings": []} if times else None
+    rounds = None if record.timing is None else record.timing.rounds
+    if rounds is None or rounds.steps < 1 or not rounds.wall_s or not all(map(usable, rounds.wall_s)):
+        return None
+    disturbed = enumerate(rounds.disturbed or ())
+    readings = [(column, getattr(rounds, column.name)) for column in _READINGS]
+    return {
+        "steps": rounds.steps,
+        "time": _series(_STEP, [wall / rounds.steps for wall in rounds.wall_s]),
+        "disturbed": {str(index): why for index, why in disturbed if why is not None},
+        "readings": [_series(column, values) for column, values in readings if values],
+    }
+
+
+def _series(column: Column[Any], values: Sequence[float]) -> Data:
+    return {
+        "title": one_line(column.title),
+        "values": [float(f"{value:.{_DIGITS}g}") for value in values],
+        "shown": [column.show(value) for value in values],
+    }

@@ -1,0 +1,70 @@
+"""The page of a report: index.html, and beside it the scripts and data that it loads from disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from roofline.files.writing import write_bytes, write_text
+from roofline.model.points import Point
+from roofline.report.cells import Data
+from roofline.report.page_data import PageData
+
+PAGE = "index.html"
+_BESIDE = "page"
+"""Folder of everything that the page loads."""
+_OWN = ("page.css", "tables.js", "charts.js", "page.js")
+"""Our own files, scripts in the order in which they run."""
+
+
+class LacksPageLibraries(Exception):
+    """The page can't be made: a package for it isn't installed. The message says how to install it."""
+
+
+def write_page(points: Sequence[Point], folder: Path) -> list[Path]:
+    """Write the page of these points; returns the path to open.
+
+    A browser opens it from disk: it loads its data as scripts, since it may fetch no file there.
+
+    :param points: of all results.
+    :raises LacksPageLibraries: jinja2 or plotly isn't installed.
+    :raises OSError: a file can't be written.
+    """
+    try:
+        import jinja2
+
+        plotly = files("plotly") / "package_data" / "plotly.min.js"
+    except ImportError as error:
+        raise LacksPageLibraries("The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'") from error
+    data, beside = PageData(points), folder / _BESIDE
+    own = files("roofline.report") / _BESIDE
+    for name in _OWN:
+        write_bytes(beside / name, (own / name).read_bytes())
+    write_bytes(beside / "plotly.min.js", plotly.read_bytes())
+    for name, content in _chunks(data):
+        write_text(beside / "data" / f"{name}.js", script_of(name, content))
+    template = jinja2.Environment(autoescape=True).from_string((own / f"{PAGE}.j2").read_text(encoding="utf-8"))
+    scripts = ["plotly.min.js", *(name for name in _OWN if name.endswith(".js")), "data/overview.js"]
+    page = template.render(
+        title=data.title, runs=data.runs, beside=_BESIDE, scripts=scripts, styles=[one for one in _OWN if "css" in one]
+    )
+    write_text(folder / PAGE, page)
+    return [folder / PAGE]
+
+
+def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
+    yield "overview", data.overview()
+    for number, machine in enumerate(data.machines()):
+        yield f"machine-{number}", machine
+    for number, of_script in enumerate(data.case_scripts()):
+        yield f"cases-{number}", of_script
+
+
+def script_of(name: str, content: Data | list[Data]) -> str:
+    """A script that hands the page its data: JSON, in which nothing ends a script or a line of it."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in ("<", "\u2028", "\u2029"):
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return f"roofline.add({json.dumps(name)}, {text});\n"

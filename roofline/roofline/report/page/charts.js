@@ -1,0 +1,230 @@
+"use strict";
+// Charts. Plotly reads some markup in its texts: what comes from results is escaped there, or shown in the tip.
+
+const CONFIG = { displayModeBar: false, responsive: true };
+const POINT_TO_PIXEL = 1.5;
+const redraws = new Map();
+const tip = element("div", { id: "tip", hidden: true });
+
+function ink(name) {
+  const probe = element("span");
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const color = getComputedStyle(probe).color;
+  probe.remove();
+  return color;
+}
+
+function escaped(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+// The palette's black can't be seen on a dark ground.
+function visibleColor(color) {
+  return color === "#000000" ? ink("text") : color;
+}
+
+// Draw now, and again where colours or the width change.
+function keepDrawn(holder, draw) {
+  redraws.set(holder, draw);
+  draw();
+}
+
+function redrawAll() {
+  for (const [holder, draw] of redraws) {
+    if (holder.isConnected) draw();
+    else redraws.delete(holder);
+  }
+}
+
+function axis(title, more = {}) {
+  return {
+    title: { text: title, font: { size: 13 } },
+    gridcolor: ink("grid"),
+    linecolor: ink("line"),
+    zeroline: false,
+    ...more,
+  };
+}
+
+function layoutOf(more) {
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, sans-serif", size: 12, color: ink("text") },
+    showlegend: false,
+    hovermode: "closest",
+    margin: { l: 90, r: 20, t: 15, b: 50 },
+    ...more,
+  };
+}
+
+// `lines` makes the tip's lines of a point, `open` is called with it.
+function listen(holder, lines, open = null) {
+  holder.on("plotly_hover", ({ points: [point], event }) => {
+    if (point.customdata === undefined) return;
+    tip.replaceChildren(...lines(point.customdata).map((text) => element("div", { text })));
+    // A modal dialog covers everything outside of it.
+    (holder.closest("dialog") ?? document.body).append(tip);
+    tip.hidden = false;
+    const left = Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8);
+    const top = Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 8);
+    tip.style.left = `${Math.max(8, left)}px`;
+    tip.style.top = `${Math.max(8, top)}px`;
+  });
+  holder.on("plotly_unhover", () => { tip.hidden = true; });
+  if (open) {
+    holder.on("plotly_click", ({ points: [point] }) => {
+      tip.hidden = true;
+      if (point.customdata !== undefined) open(point.customdata);
+    });
+  }
+}
+
+// Labels beside the right end of each ceiling, moved apart where lines are close. Returns pixels to move each by.
+function movedApart(places, gap) {
+  const order = places.map((_, index) => index).sort((a, b) => places[b] - places[a]);
+  const put = [];
+  let below = Infinity;
+  for (const index of order) {
+    below = Math.min(places[index], below - gap);
+    put[index] = below - places[index];
+  }
+  return put;
+}
+
+function roofTraces(data) {
+  const line = (x, y, color, width, dash) => (
+    { x, y, mode: "lines", line: { color, width, dash }, hoverinfo: "skip" }
+  );
+  const strong = ink("text");
+  const weak = ink("faint");
+  return [
+    ...data.ceilings.filter((one) => one.knee !== null).map(
+      (one) => line([one.knee, one.knee], [data.y[0], one.y], ink("line"), 1, "dot"),
+    ),
+    ...data.levels.map((one) => line(one.x, one.y, one.strong ? strong : weak, 1.8, one.strong ? "solid" : "10px,4px")),
+    ...data.ceilings.map((one) => line(one.x, [one.y, one.y], one.strong ? strong : weak, one.strong ? 1.8 : 1.2, one.dash)),
+  ];
+}
+
+function roofLabels(data, width, height) {
+  const across = width / Math.log10(data.x[1] / data.x[0]);
+  const up = height / Math.log10(data.y[1] / data.y[0]);
+  const places = data.ceilings.map((one) => (Math.log10(data.y[1] / one.y)) * up);
+  const moved = movedApart(places, 17);
+  const ceilings = data.ceilings.map((one, index) => ({
+    xref: "paper", x: 1, y: Math.log10(one.y), ax: 16, ay: moved[index], xanchor: "left", yanchor: "middle",
+    text: escaped(one.label), showarrow: true, arrowhead: 0, arrowwidth: 0.8,
+    arrowcolor: ink(one.strong ? "text" : "faint"), font: { color: ink(one.strong ? "text" : "faint") },
+  }));
+  const angle = Math.atan2(up, across);
+  const levels = data.levels.map((one) => {
+    // Above its line; DRAM's below it, where another line runs close above.
+    const side = one.strong && data.levels.length > 1 ? 1 : -1;
+    const along = 130;
+    return {
+      x: Math.log10(one.x[0]) + (along * Math.cos(angle)) / across,
+      y: Math.log10(one.y[0]) + (along * Math.sin(angle)) / up,
+      xshift: side * 10 * Math.sin(angle), yshift: -side * 10 * Math.cos(angle),
+      textangle: (-angle * 180) / Math.PI, text: escaped(one.label), showarrow: false,
+      font: { color: ink(one.strong ? "text" : "faint") },
+    };
+  });
+  return [...ceilings, ...levels];
+}
+
+function pointTraces(data, facets, shown) {
+  const [models, precisions, modes] = facets;
+  const look = (facet, row) => facet.values[facet.of[row]] ?? {};
+  const byModel = new Map();
+  for (const point of data.points.filter((one) => shown(one.row))) {
+    const model = models.of[point.row];
+    byModel.set(model, [...(byModel.get(model) ?? []), point]);
+  }
+  return [...byModel.values()].map((points) => {
+    const color = visibleColor(look(models, points[0].row).color);
+    return {
+      x: points.map((one) => one.x),
+      y: points.map((one) => one.y),
+      customdata: points.map((one) => one.row),
+      mode: "markers",
+      hoverinfo: "none",
+      error_x: {
+        type: "data", symmetric: false, color, thickness: 1.3, width: 3,
+        array: points.map((one) => one.high - one.x), arrayminus: points.map((one) => one.x - one.low),
+      },
+      marker: {
+        color,
+        opacity: 1,
+        size: points.map((one) => POINT_TO_PIXEL * one.size),
+        symbol: points.map((one) => (
+          look(precisions, one.row).symbol + (one.open ? "-open" : "") + (one.dot ? "-dot" : "")
+        )),
+        line: {
+          color: points.map((one) => (one.open ? color : ink(look(modes, one.row).edge ? "text" : "ground"))),
+          width: points.map((one) => (look(modes, one.row).edge || one.open ? 1.8 : 0.8)),
+        },
+      },
+    };
+  });
+}
+
+function drawRoofline(holder, machine, shown) {
+  const data = machine.roofline;
+  const longest = Math.max(0, ...data.ceilings.map((one) => one.label.length));
+  const margin = { l: 95, r: Math.min(6.6 * longest + 25, holder.clientWidth * 0.4), t: 15, b: 55 };
+  const height = 500;
+  const width = holder.clientWidth - margin.l - margin.r;
+  const log = (title, ends, suffix) => axis(title, {
+    type: "log", range: ends.map(Math.log10), tickformat: "~s", ticksuffix: suffix, dtick: 1, exponentformat: "SI",
+  });
+  const nothing = data.points.length ? [] : [{
+    xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false, text: "no case can be placed", font: { size: 15 },
+  }];
+  return Plotly.react(
+    holder,
+    [...roofTraces(data), ...pointTraces(data, machine.facets, shown)],
+    layoutOf({
+      height,
+      margin,
+      xaxis: { ...log("arithmetic intensity (FLOP/byte)", data.x, ""), tickformat: "~g" },
+      yaxis: log("attained", data.y, "FLOP/s"),
+      annotations: [...roofLabels(data, width, height - margin.t - margin.b), ...nothing],
+    }),
+    CONFIG,
+  );
+}
+
+function drawRounds(holder, rounds) {
+  const parts = [rounds.time, ...rounds.readings];
+  const disturbed = (index) => rounds.disturbed[index] !== undefined;
+  const numbers = rounds.time.values.map((_, index) => index + 1);
+  const layout = layoutOf({
+    height: 150 + 110 * parts.length,
+    grid: { rows: parts.length, columns: 1, roworder: "top to bottom" },
+  });
+  const traces = parts.map((part, place) => {
+    const suffix = place ? place + 1 : "";
+    layout[`xaxis${suffix}`] = axis(place === parts.length - 1 ? "round" : "", { matches: place ? "x" : undefined });
+    layout[`yaxis${suffix}`] = axis(part.title, {
+      tickformat: "~s", ticksuffix: place ? "" : "s", rangemode: place ? "normal" : "tozero", nticks: 6,
+    });
+    return {
+      x: numbers,
+      y: part.values,
+      xaxis: `x${suffix}`,
+      yaxis: `y${suffix}`,
+      customdata: numbers.map((number) => number - 1),
+      mode: "lines+markers",
+      hoverinfo: "none",
+      line: { color: ink("line"), width: 1 },
+      marker: {
+        color: numbers.map((_, index) => (disturbed(index) ? "#D55E00" : ink("link"))),
+        symbol: numbers.map((_, index) => (disturbed(index) ? "x" : "circle")),
+        size: 7,
+      },
+    };
+  });
+  return Plotly.react(holder, traces, layout, CONFIG);
+}

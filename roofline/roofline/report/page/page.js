@@ -1,0 +1,222 @@
+"use strict";
+// The page: loads data when it is asked for, and makes sections and the panel of a case of it.
+
+const roofline = (() => {
+  const GLYPHS = {
+    circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", "triangle-down": "▼", "triangle-left": "◀",
+    "triangle-right": "▶", cross: "✚", x: "✖", star: "★", pentagon: "⬟", hexagon: "⬢",
+  };
+  const MEANS = { edge: "outlined", dot: "dot inside" };
+  const asked = new Map();
+  let overview = null;
+
+  // Data scripts call this: a page on disk may load scripts, and no other file.
+  function add(name, content) {
+    if (name === "overview") start(content);
+    else asked.get(name)?.resolve(content);
+  }
+
+  function load(name) {
+    if (!asked.has(name)) {
+      const one = {};
+      one.promise = new Promise((resolve, reject) => { Object.assign(one, { resolve, reject }); });
+      asked.set(name, one);
+      document.head.append(element("script", {
+        src: `page/data/${name}.js`,
+        onerror: () => one.reject(new Error(`page/data/${name}.js can't be read: keep the folder page beside this file`)),
+      }));
+    }
+    return asked.get(name).promise;
+  }
+
+  function notes(lines) {
+    return lines.map((text) => element("p", { class: "note", text }));
+  }
+
+  function start(content) {
+    overview = content;
+    const place = document.getElementById("overview");
+    place.append(element("h3", { text: "What needs attention first" }));
+    place.append(content.attention.shown.length
+      ? tableOf(content.attention, { label: "What needs attention first", open: openCase })
+      : element("p", { text: "Nothing: no row is invalid, flagged or less certain than was asked for." }));
+    place.append(element("h3", { text: "Machines" }), tableOf(content.machines, {
+      label: "Machines", open: openMachine, opens: "machine", tools: false,
+    }));
+    place.append(...notes(content.notes));
+    const name = content.machines.columns.findIndex((column) => column.name === "machine");
+    document.getElementById("machines").append(...content.machines.shown.map((row, index) => sectionOf(row[name], index)));
+    document.getElementById("case").addEventListener("close", ({ target }) => target.replaceChildren());
+    themeButton();
+  }
+
+  function openMachine(number) {
+    const section = document.getElementById(`machine-${number}`);
+    section.open = true;
+    section.scrollIntoView();
+    section.querySelector("summary").focus();
+  }
+
+  function sectionOf(name, index) {
+    const whole = element(
+      "details", { class: "machine", id: `machine-${index}` },
+      element("summary", {}, element("h2", { text: name })),
+    );
+    whole.addEventListener("toggle", async () => {
+      if (!whole.open || whole.dataset.filled) return;
+      whole.dataset.filled = "yes";
+      try {
+        fillMachine(whole, await load(`machine-${index}`));
+      } catch (error) {
+        whole.append(...notes([error.message]));
+      }
+    });
+    whole.open = index === 0;
+    return whole;
+  }
+
+  function fillMachine(whole, machine) {
+    const hidden = machine.facets.map(() => new Set());
+    const shown = (row) => machine.facets.every((facet, place) => !hidden[place].has(facet.of[row]));
+    const chart = element("div", {
+      class: "chart", role: "img", "aria-label": `Roofline of ${machine.title}; the table below has its cases`,
+    });
+    const table = tableOf(machine.cases, { label: `Cases of ${machine.title}`, open: openCase });
+    const { points, ceilings, levels } = machine.roofline;
+    const drawn = points.length + ceilings.length + levels.length > 0;
+    const draw = () => drawn && drawRoofline(chart, machine, shown);
+    const toggles = machine.facets.map((facet, place) => togglesOf(facet, hidden[place], () => {
+      table.choose(shown);
+      draw();
+    }));
+    whole.append(
+      ...notes(machine.unknown),
+      element("h3", { text: "Roofline" }),
+      element("div", { class: "toggles" }, ...toggles.filter(Boolean)),
+      ...(drawn ? [chart] : []),
+      ...notes([...machine.roofline.lines, ...machine.roofline.notes]),
+      element("h3", { text: "Cases" }),
+      table,
+    );
+    if (machine.roofs.shown.length) {
+      whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));
+    }
+    if (!drawn) return;
+    keepDrawn(chart, draw);
+    const { columns, shown: texts, opens } = machine.cases;
+    listen(
+      chart,
+      (row) => texts[row].map((text, index) => (index ? `${columns[index].title}: ${text}` : text))
+        .filter((_, index) => texts[row][index] !== "-"),
+      (row) => openCase(opens[row]),
+    );
+  }
+
+  function togglesOf(facet, hidden, changed) {
+    if (!facet.values.length || (facet.name === "variant" && facet.values.length < 2)) return null;
+    return element("fieldset", {}, element("legend", { text: facet.name }), ...facet.values.map((value, index) => {
+      const box = element("input", { type: "checkbox", checked: true });
+      box.addEventListener("change", () => {
+        if (box.checked) hidden.delete(index);
+        else hidden.add(index);
+        changed();
+      });
+      const mark = element("span", { class: value.color ? "swatch" : "mark", "aria-hidden": "true" });
+      if (value.color) mark.style.background = value.color === "#000000" ? "currentColor" : value.color;
+      else mark.textContent = GLYPHS[value.symbol] ?? "";
+      const means = Object.keys(MEANS).filter((key) => value[key]).map((key) => ` (${MEANS[key]})`).join("");
+      return element("label", {}, box, " ", ...(value.color || value.symbol ? [mark, " "] : []), `${value.name}${means}`);
+    }));
+  }
+
+  async function openCase(number) {
+    const script = Math.floor(number / overview.casesAScript);
+    const dialog = document.getElementById("case");
+    const title = element("h2", { id: "case-title", tabindex: "-1" });
+    const close = element("button", { type: "button", text: "Close", onclick: () => dialog.close() });
+    const place = element("div");
+    dialog.replaceChildren(element("header", {}, title, close), place);
+    dialog.showModal();
+    try {
+      const one = (await load(`cases-${script}`))[number % overview.casesAScript];
+      title.textContent = one.id;
+      fillCase(place, one);
+    } catch (error) {
+      place.append(...notes([error.message]));
+    }
+  }
+
+  function fillCase(place, one) {
+    place.append(...notes([one.machine, one.unknown].filter(Boolean)));
+    for (const [heading, table] of [["Flags", one.flags], ["Proofs", one.checks]]) {
+      if (table.shown.length) {
+        place.append(element("h3", { text: heading }), tableOf(table, { label: `${heading} of ${one.id}`, tools: false }));
+      }
+    }
+    place.append(element("h3", { text: "Rounds" }));
+    if (one.rounds) fillRounds(place, one);
+    else place.append(...notes(["The file has no times of its rounds."]));
+    place.append(
+      element("h3", { text: "Measure it again" }),
+      element("pre", {}, element("code", { text: one.command })),
+      copyButton("Copy", () => "Command", () => one.command),
+      element("h3", { text: "All figures" }),
+      element("dl", {}, ...Object.entries(one.figures).map(([index, text]) => element(
+        "div", { title: overview.figures[index].meaning || null },
+        element("dt", { text: overview.figures[index].title }), element("dd", { text }),
+      ))),
+    );
+  }
+
+  function fillRounds(place, one) {
+    const { time, readings, disturbed, steps } = one.rounds;
+    const marked = Object.keys(disturbed).length;
+    const chart = element("div", { class: "chart", role: "img", "aria-label": "Step time of each round; the table below has the same" });
+    place.append(
+      ...notes([`${time.values.length} rounds of ${steps} step${steps === 1 ? "" : "s"}, ${marked} disturbed from outside${marked ? " (crosses)" : ""}.`]),
+      chart,
+    );
+    const parts = [time, ...readings];
+    const rows = time.values.map((_, round) => round);
+    const table = {
+      columns: [
+        { name: "round", title: "round", right: true },
+        ...parts.map((part) => ({ name: part.title, title: part.title, right: true })),
+        ...(marked ? [{ name: "disturbed", title: "disturbed", right: false }] : []),
+      ],
+      shown: rows.map((round) => [
+        String(round + 1), ...parts.map((part) => part.shown[round] ?? "-"), ...(marked ? [disturbed[round] ?? "-"] : []),
+      ]),
+      values: rows.map((round) => [
+        round + 1, ...parts.map((part) => part.values[round] ?? null), ...(marked ? [disturbed[round] ?? null] : []),
+      ]),
+    };
+    place.append(element(
+      "details", {}, element("summary", { text: "Rounds as a table" }), tableOf(table, { label: `Rounds of ${one.id}` }),
+    ));
+    keepDrawn(chart, () => drawRounds(chart, one.rounds));
+    listen(chart, (round) => table.columns.map((column, index) => `${column.title}: ${table.shown[round][index]}`));
+  }
+
+  function isDark() {
+    const own = document.documentElement.dataset.theme;
+    return own ? own === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  function themeButton() {
+    const button = document.getElementById("theme");
+    const label = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+    button.addEventListener("click", () => {
+      document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+      label();
+      redrawAll();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      label();
+      redrawAll();
+    });
+    label();
+  }
+
+  return { add };
+})();

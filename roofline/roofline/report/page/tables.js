@@ -1,0 +1,131 @@
+"use strict";
+// Elements, and tables that sort, filter and copy. Texts of results get into the page through textContent alone.
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "text") made.textContent = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function say(text) {
+  document.getElementById("status").textContent = text;
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = element("textarea");
+    area.value = text;
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  say(`${what} copied`);
+}
+
+function copyButton(label, what, text) {
+  const button = element("button", { type: "button", text: label });
+  button.addEventListener("click", async () => {
+    await copy(text(), what());
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 1500);
+  });
+  return button;
+}
+
+function csvOf(columns, rows) {
+  const cell = (value) => {
+    const text = value === null ? "" : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns.map((column) => column.name), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+// A missing value is the last in either direction.
+function compare(a, b, down) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  const order = typeof a === "string" || typeof b === "string"
+    ? String(a).localeCompare(String(b), undefined, { numeric: true })
+    : Number(a) - Number(b);
+  return down ? -order : order;
+}
+
+// `open` is called with the number of what a row opens, by a button in the column `opens`. The element's `choose` takes a
+// test of row numbers.
+function tableOf(data, { label, open = null, opens = "case", tools = true }) {
+  const state = { column: -1, down: false, words: [], chosen: () => true };
+  const opening = data.columns.findIndex((column) => column.name === opens);
+  const body = element("tbody");
+  const count = element("span", { class: "note" });
+  const heads = data.columns.map((column, index) => {
+    const button = element("button", { type: "button", class: "plain", text: column.title });
+    const head = element("th", { scope: "col", class: column.right && "right", title: column.meaning || null }, button);
+    button.addEventListener("click", () => {
+      state.down = state.column === index && !state.down;
+      state.column = index;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      fill();
+    });
+    return head;
+  });
+
+  function rows() {
+    const found = data.shown.map((_, row) => row).filter((row) => state.chosen(row) && state.words.every(
+      (word) => data.shown[row].some((text) => text.toLowerCase().includes(word)),
+    ));
+    if (state.column >= 0) {
+      found.sort((a, b) => compare(data.values[a][state.column], data.values[b][state.column], state.down));
+    }
+    return found;
+  }
+
+  function cellOf(row, index) {
+    const column = data.columns[index];
+    const cell = element("td", { class: column.right ? "right" : "words" });
+    const number = data.opens?.[row] ?? null;
+    if (open && index === opening && number !== null) {
+      const button = element("button", { type: "button", class: "plain", text: data.shown[row][index] });
+      button.addEventListener("click", () => open(number));
+      cell.classList.add("opens");
+      cell.append(button);
+    } else {
+      cell.textContent = data.shown[row][index];
+    }
+    return cell;
+  }
+
+  function fill() {
+    const shown = rows();
+    body.replaceChildren(...shown.map((row) => element("tr", {}, ...data.columns.map((_, index) => cellOf(row, index)))));
+    count.textContent = `${shown.length} of ${data.shown.length} rows`;
+  }
+
+  const table = element("table", { "aria-label": label }, element("thead", {}, element("tr", {}, ...heads)), body);
+  const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  const whole = element("div", {}, scroll);
+  if (tools) {
+    const filter = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter: ${label}` });
+    filter.addEventListener("input", () => {
+      state.words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      fill();
+    });
+    const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
+      data.columns, rows().map((row) => data.values[row]),
+    ));
+    whole.prepend(element("div", { class: "bar" }, filter, copies, count));
+  }
+  whole.choose = (test) => {
+    state.chosen = test;
+    fill();
+  };
+  fill();
+  return whole;
+}

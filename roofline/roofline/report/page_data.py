@@ -1,0 +1,189 @@
+"""What the page shows of all results and of each machine, as plain dicts; `case_data` has that of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from roofline.model.points import Point, cases, newest
+from roofline.plots.image_files import title_of
+from roofline.plots.style import PLAIN, Style, style_of, variant
+from roofline.report.attention import Remark, remarks
+from roofline.report.case_data import case_data, figure_names
+from roofline.report.cells import Data, table_data
+from roofline.report.roofline_data import roofline_data
+from roofline.show.columns import parameters_of, pick, why_missing
+from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.point_tables import roofs_table
+from roofline.show.render import one_line
+from roofline.show.tables import Column, number, words
+from roofline.text.units import counted
+
+CASES_A_SCRIPT = 20
+"""A script of cases is read whole when one of them is opened."""
+
+_CASE_COLUMNS = pick(
+    *("case", "mode", "batch", "precision", "samples_per_s", "step_time_s", "margin"),
+    *("attained_flop_per_s", "intensity", "fraction_of_roof", "fraction_of_speed_of_light", "bound", "flags"),
+)
+_SORT_BY = dict(
+    zip(
+        ("intensity", "fraction_of_roof"),
+        pick("intensity_low_flop_per_byte", "fraction_of_roof_low"),
+        strict=True,
+    )
+)
+"""Ranges are texts, which have no order: the low end stands for them."""
+
+_SYMBOLS = {
+    "o": "circle",
+    "s": "square",
+    "D": "diamond",
+    "^": "triangle-up",
+    "v": "triangle-down",
+    "<": "triangle-left",
+    ">": "triangle-right",
+    "P": "cross",
+    "X": "x",
+    "*": "star",
+    "p": "pentagon",
+    "h": "hexagon",
+}
+"""plotly's name of a marker of matplotlib."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Section:
+    """A machine and its newest cases."""
+
+    name: str
+    machine: Machine
+    points: list[Point]
+
+
+_MACHINES: tuple[Column[_Section], ...] = (
+    words("machine", get="name"),
+    words("device", get=lambda one: one.machine.device or None),
+    words("processor", get=lambda one: _host(one.points[0])),
+    number("cases", get=lambda one: len(one.points)),
+    number("invalid", get=lambda one: sum(not point.valid for point in one.points)),
+    words("newest", "newest run", lambda one: max(point.result.when for point in one.points) or None),
+)
+_ATTENTION: tuple[Column[Remark], ...] = (
+    words("what"),
+    words("case", get=lambda one: one.case or None),
+    words("machine", get=lambda one: one.machine or None),
+    words("evidence"),
+)
+
+
+class PageData:
+    """The data of a page. Chunks are made one by one, so that a large page needs little memory.
+
+    :param points: of all results.
+    """
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self._points, self._notes = newest(cases(points))
+        self._names = machine_names(self._points)
+        self._style = style_of(point.benchmark.record for point in self._points)
+        by_machine: dict[Machine, list[Point]] = {}
+        for point in self._points:
+            by_machine.setdefault(machine_of(point), []).append(point)
+        self._sections = [
+            _Section(name=name, machine=machine, points=by_machine[machine]) for machine, name in self._names.items()
+        ]
+        self._ordered = [point for section in self._sections for point in section.points]
+        self._number = {id(point): number for number, point in enumerate(self._ordered)}
+
+    @property
+    def title(self) -> str:
+        """In words what the page is of."""
+        if len(self._sections) == 1:
+            return f"Roofline report of {title_of(self._sections[0].machine, self._sections[0].name)}"
+        return f"Roofline report of {counted(len(self._sections), 'machine')}"
+
+    @property
+    def runs(self) -> str:
+        """How many cases there are, and from when."""
+        days = sorted({day for point in self._points if (day := point.result.when[:10])})
+        when = "" if not days else f" of {days[0]}" if len(days) == 1 else f" from {days[0]} to {days[-1]}"
+        return f"{counted(len(self._points), 'case')}{when}"
+
+    def overview(self) -> Data:
+        """Everything that is shown before a machine is opened."""
+        found = remarks(self._points, self._names)
+        numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
+        return {
+            "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
+            "attention": table_data(_ATTENTION, found, opens=numbers),
+            "figures": figure_names(),
+            "casesAScript": CASES_A_SCRIPT,
+            "notes": list(self._notes),
+        }
+
+    def machines(self) -> Iterator[Data]:
+        """What each machine's section shows, in the order of the overview."""
+        for section in self._sections:
+            points = section.points
+            columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:]]
+            # The first point's are shown.
+            roofs = roofs_table(sorted(points, key=lambda point: point.result.when, reverse=True))
+            yield {
+                "title": title_of(section.machine, section.name),
+                "cases": table_data(
+                    columns, points, opens=[self._number[id(point)] for point in points], sort_by=_SORT_BY
+                ),
+                "facets": _facets(points, self._style),
+                "unknown": _unknown(points),
+                "roofline": roofline_data(points),
+                "roofs": table_data(roofs.displayed(), roofs.rows),
+            }
+
+    def case_scripts(self) -> Iterator[list[Data]]:
+        """The panels of all cases, `CASES_A_SCRIPT` in each script."""
+        for start in range(0, len(self._ordered), CASES_A_SCRIPT):
+            yield [
+                case_data(point, self._names[machine_of(point)])
+                for point in self._ordered[start : start + CASES_A_SCRIPT]
+            ]
+
+
+def _host(point: Point) -> str | None:
+    machine = point.result.machine
+    return point.result.host.cpu if machine is None else machine.cpu
+
+
+def _facets(points: Sequence[Point], style: Style) -> list[Data]:
+    """What rows can be chosen by, and how a chart shows it; ``of`` has the place of each row's value, -1 for none."""
+
+    def facet(name: str, get: Callable[[Point], str | None], look: Callable[[str], Data]) -> Data:
+        own = [get(point) for point in points]
+        values = sorted({value for value in own if value is not None})
+        return {
+            "name": name,
+            "values": [{"name": value, **look(value)} for value in values],
+            "of": [-1 if value is None else values.index(value) for value in own],
+        }
+
+    def case_of(name: str) -> Callable[[Point], str | None]:
+        return lambda point: None if (record := point.benchmark.record) is None else getattr(record.case, name)
+
+    def variant_of(point: Point) -> str | None:
+        return None if point.benchmark.record is None else variant(point.benchmark.record) or "ready data"
+
+    return [
+        facet("model", case_of("model"), lambda value: {"color": style.color(value)}),
+        facet("precision", case_of("precision"), lambda value: {"symbol": _SYMBOLS[style.marker(value)]}),
+        facet("mode", case_of("mode"), lambda value: {"edge": value == "infer"}),
+        facet("variant", variant_of, lambda value: {"dot": value not in (PLAIN, "ready data")}),
+    ]
+
+
+def _unknown(points: Sequence[Point]) -> list[str]:
+    """Say what isn't known of any case of a machine, and why."""
+    reasons: dict[str, list[str]] = {}
+    for column in _CASE_COLUMNS:
+        if all(column.get(point) is None for point in points):
+            reasons.setdefault(why_missing(points[0], column), []).append(one_line(column.title))
+    return [f"Not known: {', '.join(titles)}: {reason}." for reason, titles in reasons.items()]

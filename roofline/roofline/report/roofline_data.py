@@ -1,0 +1,103 @@
+"""The roofline of one machine as plain dicts: lines of roofs with their labels, and the places of its cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from roofline.model.points import Point
+from roofline.plots.roofline_axes import LINE_STYLES
+from roofline.plots.roofline_content import (
+    Content,
+    Placed,
+    ceiling_label,
+    ceilings_of,
+    level_label,
+    limits,
+    marker_size,
+)
+from roofline.plots.style import PLAIN, variant
+from roofline.report.cells import Data
+from roofline.schema.record import Roof
+
+_DIGITS = 6
+"""Of a place: more can't be seen."""
+
+
+def roofline_data(points: Sequence[Point]) -> Data:
+    """Place the cases of one machine under its roofs.
+
+    :param points: all rows of its table, in their order; at least one.
+    """
+    drawable = [point for point in points if point.mode in ("train", "infer") or point.benchmark.record is None]
+    content = Content(drawable or points)
+    row_of = {id(point): row for row, point in enumerate(points)}
+    ceilings, levels = ceilings_of(content.roofs, content.used), content.roofs.levels
+    x_low, x_high, y_low, y_high = limits(content.spots, ceilings, levels)
+    top = max((ceiling.value for ceiling in ceilings), default=y_high)
+    return {
+        "x": [x_low, x_high],
+        "y": [y_low, y_high],
+        "levels": [_level(level, x_low, y_low, min(x_high, top / level.value)) for level in levels],
+        "ceilings": [_ceiling(one, content, x_low, x_high) for one in ceilings],
+        "points": [_place(one, row_of[id(one.point)]) for one in content.placed],
+        "lines": _how_to_read(content),
+        "notes": content.footer,
+    }
+
+
+def _how_to_read(content: Content) -> list[str]:
+    if not content.placed:
+        return []
+    several = len({one.record.case.batch for one in content.placed}) > 1
+    hollow = any(one.point.placement.provenance == "time_only" for one in content.placed)
+    first, *rest = content.lines
+    marks = [first, *(["size: batch"] if several else []), *(["hollow: from time alone, no bound"] if hollow else [])]
+    return ["; ".join(marks), *rest]
+
+
+def _level(level: Roof, x_low: float, y_low: float, end: float) -> Data:
+    start = max(x_low, y_low / level.value)
+    return {
+        "x": [start, end],
+        "y": [start * level.value, end * level.value],
+        "label": level_label(level),
+        "strong": level.name == "dram",
+    }
+
+
+def _ceiling(ceiling: Roof, content: Content, x_low: float, x_high: float) -> Data:
+    dram = next((level for level in content.roofs.levels if level.name == "dram"), None)
+    fastest = max((level.value for level in content.roofs.levels), default=None)
+    strong = ceiling.name in content.used or not content.used
+    return {
+        "x": [x_low if fastest is None else max(x_low, ceiling.value / fastest), x_high],
+        "y": ceiling.value,
+        "label": ceiling_label(ceiling, dram),
+        "strong": strong,
+        "dash": _dash(ceiling.name),
+        "knee": ceiling.value / dram.value if dram is not None and strong else None,
+    }
+
+
+def _dash(name: str) -> str:
+    """A line style of matplotlib in pixels, as SVG has it."""
+    style = LINE_STYLES.get(name, "-")
+    return "solid" if style == "-" else ",".join(f"{2 * length:g}px" for length in style[1])
+
+
+def _place(one: Placed, row: int) -> Data:
+    return {
+        "row": row,
+        "x": _rounded(math.sqrt(one.low * one.high)),
+        "low": _rounded(one.low),
+        "high": _rounded(one.high),
+        "y": _rounded(one.attained),
+        "size": round(marker_size(one.record.case.batch), 1),
+        "open": one.point.placement.provenance == "time_only",
+        "dot": variant(one.record) != PLAIN,
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

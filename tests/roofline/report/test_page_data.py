@@ -1,0 +1,179 @@
+"""The data of the page: every text and value that it shows, without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from roofline.machine.published import load
+from roofline.model.points import Point, points_of
+from roofline.report.case_data import case_data, command_of, figure_names
+from roofline.report.page_data import PageData
+from roofline.results.reader import read_file
+from roofline.schema.record import Check, Flag, NotMeasured, Rounds
+from tests.roofline import build
+
+
+def points(tmp_path: Path, *records: Any, **changes: Any) -> tuple[Point, ...]:
+    return points_of(build.result(tmp_path / "run.json", records, **changes), load(None))
+
+
+def columns(table: dict[str, Any]) -> list[str]:
+    return [column["name"] for column in table["columns"]]
+
+
+def test_what_is_wrong_stands_first(tmp_path: Path) -> None:
+    """Failed proofs, other invalid rows, cases without a number, flags, wide margins; last what was skipped."""
+    shown = points(
+        tmp_path,
+        build.record(case=build.case(id="wide"), timing=build.timing(margin=0.052)),
+        build.record(case=build.case(id="wrong"), flags=(Flag(name="spilled", evidence="to the host", invalid=True),)),
+        build.record(
+            case=build.case(id="faked"), checks=(Check(name="precision", status="failed", evidence="ran in bf16"),)
+        ),
+        build.record(case=build.case(id="slowed"), flags=(Flag(name="drift", evidence="+9 %"),)),
+        of=build.session(
+            build.roofs(),
+            not_measured=(
+                NotMeasured(id="other", outcome="skipped", reason="no fp16"),
+                NotMeasured(id="big", outcome="out_of_memory", reason="needs 90 GB"),
+            ),
+        ),
+    )
+    table = PageData(shown).overview()["attention"]
+    assert table["shown"] == [
+        ["failed proof: precision", "faked", "epyc-2cpu", "ran in bf16"],
+        ["invalid: spilled", "wrong", "epyc-2cpu", "to the host"],
+        ["out of memory", "big", "epyc-2cpu", "needs 90 GB"],
+        ["drift: 1 case", "slowed", "epyc-2cpu", "+9 %"],
+        ["margin ±5.2 %", "wide", "epyc-2cpu", "±1.0 % was asked for"],
+        ["skipped", "other", "epyc-2cpu", "no fp16"],
+    ]
+    assert table["opens"] == [2, 1, None, 3, 0, None]
+
+
+def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
+    """The texts are those of every table. A range is sorted by its low end; no name is a formula."""
+    shown = points(tmp_path, build.record(case=build.case(id="=1+1")))
+    (machine,) = PageData(shown).machines()
+    table = machine["cases"]
+    texts = dict(zip((column["title"] for column in table["columns"]), table["shown"][0], strict=True))
+    assert texts == {
+        "case": "=1+1",
+        "mode": "train",
+        "batch": "32",
+        "precision": "fp32",
+        "samples /s": "320",
+        "step": "100 ms",
+        "margin": "0.80 %",
+        "FLOP/s": "1.00 T",
+        "FLOP/byte": "25-100",
+        "% of roof": "10-40",
+        "% of SOL": "10",
+        "bound": "undetermined",
+        "flags": "",
+    }
+    values = dict(zip(columns(table), table["values"][0], strict=True))
+    assert (values["case"], values["step_time_s"], values["intensity_low_flop_per_byte"]) == ("'=1+1", 0.1, 25.0)
+
+
+def test_what_is_not_known_of_any_case_is_said(tmp_path: Path) -> None:
+    """Of another project's times there is no column that nothing stands in."""
+    path = build.write(tmp_path / "plain.json", build.document([None]))
+    (machine,) = PageData(points_of(read_file(path), load(None))).machines()
+    assert columns(machine["cases"]) == ["case", "step_time_s", "bound", "flags"]
+    assert machine["unknown"] == [
+        "Not known: mode, batch, precision, samples /s, margin, FLOP/s, FLOP/byte, % of roof, % of SOL:"
+        " the benchmark has no record of pytest-roofline."
+    ]
+    assert machine["roofline"]["points"] == []
+    assert machine["roofline"]["notes"] == [
+        "No roofs: no record",
+        "Not drawn: test_0: no record of the work: a plain benchmark, without the fixture roofline",
+    ]
+
+
+def test_the_roofline_has_the_places_of_the_figure(tmp_path: Path) -> None:
+    """At the middle of the range in logarithms; hollow from time alone. What can't be placed is no point."""
+    shown = points(
+        tmp_path,
+        build.record(case=build.case(id="none"), work=None),
+        build.record(case=build.case(id="counted", batch=4)),
+        build.record(
+            case=build.case(id="timed", mode="infer", precision="amp_bf16"),
+            work=build.work(low=float("nan"), high=float("nan")),
+        ),
+    )
+    (machine,) = PageData(shown).machines()
+    data = machine["roofline"]
+    place = {"low": 25.0, "high": 100.0, "x": 50.0, "y": 1e12, "dot": False}
+    assert data["points"] == [
+        {"row": 1, "size": 7.7, "open": False, **place},
+        {"row": 2, "size": 10.1, "open": True, **place, "low": 10.0, "high": 10.0, "x": 10.0},
+    ]
+    assert data["lines"] == [
+        "bar: range of the intensity, from most to least bytes; size: batch; hollow: from time alone, no bound"
+    ]
+    (ceiling,), (level,) = data["ceilings"], data["levels"]
+    assert (ceiling["label"], ceiling["y"], ceiling["knee"]) == ("fp32  10.0 TFLOP/s, knee 100", 1e13, 100.0)
+    assert (level["label"], level["y"][1] / level["x"][1]) == ("DRAM 100 GB/s", 1e11)
+    facets = {facet["name"]: facet for facet in machine["facets"]}
+    assert facets["model"]["values"] == [{"name": "resnet50", "color": "#0072B2"}]
+    assert facets["precision"]["values"] == [
+        {"name": "amp_bf16", "symbol": "triangle-up"},
+        {"name": "fp32", "symbol": "circle"},
+    ]
+    assert facets["mode"]["of"] == [1, 1, 0]
+
+
+def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
+    """A figure that isn't known isn't there. Readings of rounds are shown as the case's own are."""
+    rounds = Rounds(
+        steps=2,
+        wall_s=(0.2, 0.3, 0.2),
+        disturbed=(None, "steal", None),
+        sm_clock_hz=(1.41e9, 1.2e9, 1.41e9),
+        temperature_c=(50.0, 61.0, 62.0),
+    )
+    (point,) = points(tmp_path, build.record(timing=build.timing(rounds=rounds)))
+    data = case_data(point, "here")
+    assert data["checks"]["shown"] == [["finite", "passed", "the last output is finite"]]
+    assert data["rounds"] == {
+        "steps": 2,
+        "time": {"title": "step", "values": [0.1, 0.15, 0.1], "shown": ["100 ms", "150 ms", "100 ms"]},
+        "disturbed": {"1": "steal"},
+        "readings": [
+            {"title": "SM clock", "values": [1.41e9, 1.2e9, 1.41e9], "shown": ["1.41 GHz", "1.20 GHz", "1.41 GHz"]},
+            {"title": "°C", "values": [50.0, 61.0, 62.0], "shown": ["50.0", "61.0", "62.0"]},
+        ],
+    }
+    figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}
+    assert figures["step_time_s"] == "100 ms"
+    assert "latency_median_s" not in figures
+
+
+def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
+    """As its run did: with its arguments, but for the files and folders that were named."""
+    arguments = ("perftests", "./perftests/test_models.py::test_other", "--device", "cpu", "-k", "a b")
+    (point,) = points(tmp_path, build.record(), of=build.session(build.roofs(), arguments=arguments))
+    assert command_of(point) == (
+        "pytest --device cpu -k 'a b' 'perftests/test_models.py::test_case[resnet50-train-b32-fp32]'"
+    )
+
+
+def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
+    """Numbered through all machines, in the order of their sections."""
+    paths = build.two_machines(tmp_path)
+    shown = [point for path in paths for point in points_of(read_file(path), load(None))]
+    data = PageData(shown)
+    assert data.title == "Roofline report of 2 machines"
+    assert data.runs == "84 cases from 2026-11-20 to 2026-11-21"
+    assert data.overview()["machines"]["shown"][1] == [
+        *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21T09:00:00+00:00")
+    ]
+    scripts = list(data.case_scripts())
+    assert [len(script) for script in scripts] == [20, 20, 20, 20, 4]
+    tables = [machine["cases"] for machine in data.machines()]
+    numbers = [number for table in tables for number in table["opens"]]
+    names = [row[0] for table in tables for row in table["shown"]]
+    assert [scripts[number // 20][number % 20]["id"] for number in numbers] == names

@@ -1,0 +1,109 @@
+"""The page as a reader uses it: opened from disk in a headless Chromium, where there is one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from roofline.machine.published import load
+from roofline.model.points import points_of
+from roofline.report.page import write_page
+from tests.roofline import build
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
+
+HOSTILE = "<img src=x onerror=document.title='run'></script><b>bold</b>"
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of two models on one machine, one of them with a hostile name."""
+    folder = tmp_path_factory.mktemp("page")
+    records = [
+        build.record(case=build.case(model="slow"), timing=build.timing(0.5)),
+        build.record(case=build.case(model=HOSTILE, batch=8), timing=build.timing(0.02)),
+        build.record(case=build.case(model="fast", mode="infer"), timing=build.timing(0.01)),
+    ]
+    hostile = tuple(replace(roof, name=HOSTILE) for roof in build.roofs()[:1])
+    session = build.session((*build.roofs(), *hostile))
+    points = points_of(build.result(folder / "run.json", records, of=session, on=build.machine(HOSTILE)), load(None))
+    return write_page(points, folder / "report")[0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def shown(index: str) -> Iterator[sync_api.Page]:
+    """The page, loaded once: plotly takes its time. A test leaves it as it was. The browser complains of nothing."""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(index)
+        page.wait_for_selector(".chart .main-svg")
+        yield page
+        browser.close()
+    assert complaints == []
+
+
+def _cases(shown: sync_api.Page) -> list[str]:
+    return shown.locator("details.machine tbody >> td:first-child >> button").all_inner_texts()
+
+
+def test_a_toggle_takes_rows_and_points_away(shown: sync_api.Page) -> None:
+    """The box of a mode stands for its cases, in the figure and in the table below it."""
+    drawn = shown.locator(".chart path.point")
+    assert drawn.count() == 3
+    shown.get_by_label("infer (outlined)").uncheck()
+    assert (drawn.count(), len(_cases(shown))) == (2, 2)
+    shown.get_by_label("infer (outlined)").check()
+    assert drawn.count() == 3
+
+
+def test_a_table_sorts_and_filters(shown: sync_api.Page) -> None:
+    """By the heading, which tells a screen reader the direction; a filter keeps the rows with all of its words."""
+    heading = shown.locator("details.machine th", has_text="step")
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert [name.partition("-")[0] for name in _cases(shown)] == ["fast", HOSTILE.partition("-")[0], "slow"]
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert _cases(shown)[0].startswith("slow")
+    shown.get_by_label("Filter: Cases of").fill("slow train")
+    assert _cases(shown) == ["slow-train-b32-fp32"]
+    shown.get_by_label("Filter: Cases of").fill("")
+
+
+def test_a_name_stays_text(shown: sync_api.Page) -> None:
+    """In tables, in the figure, beside a point and in the panel of its case."""
+    shown.locator(".chart path.point").nth(1).hover(force=True)
+    assert shown.locator("#tip").is_visible()
+    shown.get_by_role("button", name="<img").last.click()
+    shown.wait_for_selector("#case .main-svg")
+    assert shown.locator("#case h2").inner_text() == f"{HOSTILE}-train-b8-fp32"
+    assert shown.locator("img, b").count() == 0
+    label = shown.locator(".chart .annotation", has_text="bold")
+    assert label.text_content().startswith(HOSTILE)
+    shown.keyboard.press("Escape")
+
+
+def test_the_keyboard_reaches_a_case(shown: sync_api.Page) -> None:
+    """Tab reaches its name, Enter opens its panel, Escape closes it and gives the focus back."""
+    for _ in range(120):
+        shown.keyboard.press("Tab")
+        if shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32":
+            break
+    shown.keyboard.press("Enter")
+    shown.wait_for_selector("#case .main-svg")
+    assert "perftests/test_models.py::test_case[slow-train-b32-fp32]" in shown.locator("#case pre").inner_text()
+    shown.keyboard.press("Escape")
+    assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
