@@ -27,7 +27,7 @@ _MODES: dict[str, Mode] = {"train": "train", "infer": "infer"}
 def rows_of(result: ResultFile, devices: DeviceTable) -> tuple[StatedRow, ...]:
     """Make a row of each benchmark; those that measured a roof or a loader are no cases and stay out."""
     points = points_of(result, devices)
-    return tuple(_row(point, index) for index, point in enumerate(points, 1) if point.mode in (None, "train", "infer"))
+    return tuple(_row(point) for point in points if point.mode in (None, "train", "infer"))
 
 
 def unread(result: ResultFile) -> tuple[str, ...]:
@@ -36,9 +36,9 @@ def unread(result: ResultFile) -> tuple[str, ...]:
     return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
 
 
-def _row(point: Point, number: int) -> StatedRow:
-    stats = point.benchmark.stats
-    own = f"benchmarks[{number - 1}]."
+def _row(point: Point) -> StatedRow:
+    stats, index = point.benchmark.stats, point.benchmark.index
+    own = f"benchmarks[{index}]."
     quantiles = {0.0: stats.min_s, 0.25: stats.q1_s, 0.5: stats.median_s, 0.75: stats.q3_s, 1.0: stats.max_s}
     figures: dict[str, Any] = {
         "mean_s": _figure(stats.mean_s),
@@ -53,7 +53,7 @@ def _row(point: Point, number: int) -> StatedRow:
         figures |= _foreign(point, point.benchmark)
     else:
         figures |= _own(point, record)
-    return StatedRow(file=str(point.result.path), number=number, counted_in="benchmark", **figures)
+    return StatedRow(file=str(point.result.path), number=index + 1, counted_in="benchmark", **figures)
 
 
 def _foreign(point: Point, benchmark: Benchmark) -> dict[str, Any]:

@@ -27,11 +27,13 @@ class FileRows:
 
     :param unknown: columns of a table, and figures of a result file, that no rule can look at.
     :param incomplete: how far its run came, where that did not end.
+    :param left_out: why parts of a result file can't be read.
     """
 
     rows: tuple[StatedRow, ...]
     unknown: tuple[str, ...] = ()
     incomplete: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
         rows=benchmark_rows.rows_of(result, devices),
         unknown=benchmark_rows.unread(result),
         incomplete=None if result.session is None else result.session.why_incomplete,
+        left_out=result.left_out,
     )
 
 

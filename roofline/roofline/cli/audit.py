@@ -85,6 +85,8 @@ def command(
     for path, file in reading.files.items():
         if file.incomplete is not None:
             say(f"{path}: {file.incomplete}", err=True)
+        for reason in file.left_out:
+            say(f"left out, the rest of the file is used: {reason}", err=True)
     for path, file in reading.files.items():
         if file.unknown:
             unknown = f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}"

@@ -150,6 +150,8 @@ def listed_cases(points: Sequence[Point], named: int = 12) -> str:
 def _warn(result: ResultFile) -> None:
     if result.session is not None and result.session.why_incomplete is not None:
         say(f"{result.path}: {result.session.why_incomplete}", err=True)
+    for reason in result.left_out:
+        say(f"left out, the rest of the file is used: {reason}", err=True)
     for fault in result.faults:
         say(f"record not read, only its times are used: {fault}", err=True)
     if result.nonfinite:

@@ -133,7 +133,7 @@ class Compared:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """``cases`` are sorted, the worst first. ``left_out``: sessions, rows and files that nothing was compared with, and
-    why. ``unreadable``: files of a folder that should be results and can't be read.
+    why. ``unreadable``: files of a folder, and parts of files, that should be results and can't be read.
 
     The runs of a side include the sessions left out.
     """

@@ -286,8 +286,8 @@ def _timed(seen: SessionResult) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """``skipped`` files are left out: those of a folder that are no results or none of this side, and second files of
-    a session. ``unreadable`` ones of a folder should be results and can't be read. ``repeated`` tells of rows that
-    stand in a file several times. With file and reason.
+    a session. ``unreadable`` ones of a folder, and parts of a file, should be results and can't be read. ``repeated``
+    tells of rows that stand in a file several times. With file and reason.
     """
 
     results: tuple[SessionResult, ...]
@@ -347,6 +347,7 @@ def read_side(
             skipped.append(f"{path}: {same_as(first)}")
             continue
         sessions.add(result)
+        unreadable += result.left_out
         run = run_of(result)
         runs.append(run)
         rows = [_shared(one, cases) for one in session_results(result, run, by, devices)]

@@ -1,8 +1,8 @@
 """Result files in: pytest-benchmark JSON, of this suite or of any other project, old and new.
 
 `read` takes files and folders and returns what could be read and what could not. A file without this project's record
-still gives its times, and a record that can't be read costs its row alone. JSON as Python writes it, with NaN and
-Infinity, is accepted: such values become None, and their paths are reported.
+still gives its times. A part that can't be read costs itself alone: a record, a row, the session, the machine. JSON as
+Python writes it, with NaN and Infinity, is accepted: such values become None, and their paths are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
 from roofline.results.nonfinite_json import strict
 from roofline.schema.record import KEY, Machine, Record, Session
-from roofline.schema.record_json import RecordError, decode, without_nonfinite
+from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
 from roofline.schema.round_statistics import Stats
 from roofline.timing.step_time import by_median
 
@@ -53,6 +53,7 @@ class Benchmark:
 
     ``fault`` says why a record can't be read: the times stay, and the row counts as invalid. ``params`` are the test's
     parameters as the file has them; None where it has none. ``extra_info`` is what it has there beside the record.
+    ``index`` is its place in the file, from 0.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Benchmark:
     fault: str | None = None
     params: Mapping[str, Any] | None = None
     extra_info: Mapping[str, Any] = field(default_factory=dict)
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +81,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFile:
-    """One run. ``machine`` and ``session`` are None where another project wrote the file.
+    """One run. ``machine`` and ``session`` are None where another project wrote the file, or where they can't be read.
 
-    ``nonfinite`` lists the paths of values that were NaN or infinite and count as missing.
+    ``left_out`` says of the rows, session and machine that can't be read why. ``nonfinite`` lists the paths of values
+    that were NaN or infinite and count as missing.
     """
 
     path: Path
@@ -96,6 +99,7 @@ class ResultFile:
     nonfinite: tuple[str, ...]
     name: str
     """Of the file, or as much of its path as tells it from others (see `named_apart`)."""
+    left_out: tuple[str, ...] = ()
 
     @property
     def machine_key(self) -> str:
@@ -136,7 +140,7 @@ def _in_utc(time: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why;
-    ``unreadable`` are those of them that should be results.
+    ``unreadable`` are those of them that should be results, and what the files that were read had to leave out.
     """
 
     files: tuple[ResultFile, ...]
@@ -168,6 +172,7 @@ def read(paths: Iterable[Path]) -> Reading:
         raise ReadError(f"{searched}: no result file to read.{none}", *skipped)
     skipped += (without := folders_without_results(paths))
     unreadable += without
+    unreadable += (reason for file in files.values() for reason in file.left_out)
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
@@ -200,30 +205,33 @@ def read_file(path: Path, content: bytes | None = None) -> ResultFile:
 
     :param content: its bytes, where they have been read.
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, not pytest-benchmark's, no benchmarks in it, or
-        none with a record that this version reads.
+        none with a row that this version reads.
     """
     document = _document(path, content)
     nonfinite: list[str] = []
+    left_out: list[str] = []
     machine_info = _parts(document.machine_info)
-    machine = session = None
     try:
-        if (own := machine_info.pop(KEY, None)) is not None:
-            machine = decode(Machine, own, f"{path}: machine_info", nonfinite, f"machine_info.{KEY}")
-        if document.roofline is not msgspec.UNSET:
-            session = decode(Session, document.roofline, f"{path}: {KEY}", nonfinite, KEY)
+        own = machine_info.pop(KEY, None)
+        machine = _part(Machine, own, f"{path}: machine_info", f"machine_info.{KEY}", nonfinite, left_out)
+        session = _part(Session, document.roofline, f"{path}: {KEY}", KEY, nonfinite, left_out)
         host = host_of(_each(machine_info, "machine_info", nonfinite))
         commit, dirty = commit_of(_each(_parts(document.commit_info), "commit_info", nonfinite))
-        benchmarks = tuple(
-            _benchmark(row, str(path), index, nonfinite) for index, row in enumerate(document.benchmarks)
-        )
         written_at = _text(document.datetime, "datetime", nonfinite)
         version = _text(document.version, "version", nonfinite)
-    except RecordError as error:
-        raise ReadError(str(error)) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deep
         raise _unreadable(path, error) from error
-    faults = [benchmark.fault for benchmark in benchmarks if benchmark.fault is not None]
-    if faults and len(faults) == len(benchmarks):
+    benchmarks: list[Benchmark] = []
+    faults: list[str] = []
+    for index, row in enumerate(document.benchmarks):
+        try:
+            benchmarks.append(_benchmark(row, str(path), index, nonfinite))
+            faults += filter(None, [benchmarks[-1].fault])
+        except (ReadError, ValueError, RecursionError) as error:
+            # One bad row must not hide the others.
+            left_out.append(str(error) if isinstance(error, ReadError) else f"{path}: benchmarks[{index}]: {error}")
+            faults.append(left_out[-1])
+    if faults and len(faults) == len(document.benchmarks):
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise ReadError(f"{path}: no usable record in it. {faults[0]}{more}")
     if not benchmarks:
@@ -235,14 +243,33 @@ def read_file(path: Path, content: bytes | None = None) -> ResultFile:
         host=host,
         machine=machine,
         session=session,
-        benchmarks=benchmarks,
+        benchmarks=tuple(benchmarks),
         written_at=written_at,
         commit=commit,
         commit_dirty=dirty,
         pytest_benchmark_version=version,
         nonfinite=tuple(nonfinite),
         name=path.name,
+        left_out=tuple(left_out),
     )
+
+
+def _part(
+    kind: type[Part],
+    part: msgspec.Raw | msgspec.UnsetType | None,
+    where: str,
+    place: str,
+    nonfinite: list[str],
+    left_out: list[str],
+) -> Part | None:
+    """The session or the machine; None where there is none, or where it can't be read: why is added to ``left_out``."""
+    if part is None or part is msgspec.UNSET:
+        return None
+    try:
+        return decode(kind, part, where, nonfinite, place)
+    except RecordError as error:
+        left_out.append(str(error))
+        return None
 
 
 _NOTHING = msgspec.Raw(b"{}")
@@ -383,7 +410,6 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
             read = decode(Record, own, f"{path}: {place} ({name})", nonfinite, f"{place}.extra_info.{KEY}")
             record = by_median(read)
         except RecordError as error:
-            # One bad row must not hide the others.
             fault = str(error)
     stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
     units = (_text(getattr(row, key), f"{place}.{key}", nonfinite) for key in _UNITS)
@@ -396,6 +422,7 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
         fault=fault,
         params=_each(_parts(row.params), f"{place}.params", nonfinite) or None,
         extra_info=_each(extra, f"{place}.extra_info", nonfinite),
+        index=index,
     )
 
 

@@ -181,6 +181,14 @@ def test_no_mutation_passes(
     assert str(files[0]) in line
 
 
+def test_a_row_that_cannot_be_read_does_not_pass(run: Run, base: list[Path], new: list[Path]) -> None:
+    """Nobody knows which case it was, though all that are left are the same."""
+    sessions.edited(new[0], lambda content: content["benchmarks"].append(None))
+    code, out, err = run("check", *new, "--baseline", *base)
+    assert (code, out.startswith("Not passed")) == (3, True)
+    assert f"Error: not read: {new[0]}: benchmarks[2]: a benchmark without a name. " in err
+
+
 @pytest.mark.parametrize(
     ("of_machine", "reason"),
     [

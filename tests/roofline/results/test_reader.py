@@ -179,18 +179,38 @@ def test_bytes_that_are_no_text_are_found_in_any_part(tmp_path: Path, part: str)
         read_file(path)
 
 
-@pytest.mark.parametrize("part", ["record", "machine", "session"])
-def test_newer_schema(tmp_path: Path, part: str) -> None:
+def test_newer_schema(tmp_path: Path) -> None:
     """A file of a later version is refused, with the place and the remedy, not half read."""
     content = build.document([build.record()], of=build.session(), on=build.machine())
-    place = {
-        "record": content["benchmarks"][0]["extra_info"],
-        "machine": content["machine_info"],
-        "session": content,
-    }[part]
-    place[KEY]["schema"] = 99
+    for place in (content["benchmarks"][0]["extra_info"], content["machine_info"], content):
+        place[KEY]["schema"] = 99
     with pytest.raises(ReadError, match=r"a\.json.*schema is 99.*Upgrade pytest-roofline"):
         read_file(build.write(tmp_path / "a.json", content))
+
+
+@pytest.mark.parametrize("broken", ["null", '"x"', "{}", '{"name": 3}', '{"name": "a", "stats": {"mean": HUGE}}'])
+def test_a_broken_row_costs_itself(tmp_path: Path, broken: str) -> None:
+    """It is left out with its place; the others keep theirs, and the folder's reading counts it as not read."""
+    content = build.document([None, build.record()])
+    content["benchmarks"][0] = "HERE"
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(content).replace('"HERE"', broken.replace("HUGE", "9" * 5000)))
+    reading = read([tmp_path])
+    (result,) = reading.files
+    assert [(row.index, row.record) for row in result.benchmarks] == [(1, build.record())]
+    (reason,) = result.left_out
+    assert reason.startswith(f"{path}: benchmarks[0]: ")
+    assert reading.unreadable == (reason,)
+
+
+@pytest.mark.parametrize("value", ["x", {"schema": 99}, {"schema": 2}])
+def test_a_broken_session_or_machine_costs_itself(tmp_path: Path, value: object) -> None:
+    """The rows stay, with what the file says of both kept apart from theirs."""
+    content = build.document([build.record()], of=build.session(), on=build.machine())
+    content[KEY] = content["machine_info"][KEY] = value
+    result = read_file(build.write(tmp_path / "a.json", content))
+    assert (result.machine, result.session, result.benchmarks[0].record) == (None, None, build.record())
+    assert [reason.split(": ")[1] for reason in result.left_out] == ["machine_info", KEY]
 
 
 def test_a_broken_record_names_its_benchmark(tmp_path: Path) -> None:
