@@ -68,13 +68,13 @@ def report(results: Path, folder: Path, width: int) -> list[str]:
     from roofline.cli.plot_report import write_report
     from roofline.machine.published import load
     from roofline.model.points import points_of
-    from roofline.report.folder import report_tables
+    from roofline.report.folder import DOCUMENT, report_tables
     from roofline.results.reader import read_file
 
     result = read_file(results)
     runs = [(result, points_of(result, load(None)))]
     paths = write_report(runs, folder).paths
-    shown = rendered(report_tables(runs, verbose=False), width, complete=str(folder / "summary.md"))
+    shown = rendered(report_tables(runs, verbose=False), width, complete=str(folder / DOCUMENT))
     return [*shown, "", *map(str, paths)]
 
 

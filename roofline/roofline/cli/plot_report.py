@@ -20,7 +20,7 @@ from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Command, Output, OutputFolder, width_option
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
-from roofline.report.folder import Run, Written, report_tables
+from roofline.report.folder import DOCUMENT, Run, Written, report_tables
 from roofline.text.printable import printable, say
 
 
@@ -84,10 +84,10 @@ def report(
 ) -> None:
     """Show the table of RESULTS (files or folders) and write a page for a browser, figures and tables to one folder.
 
-    Written: index.html, which opens from disk and needs page/ beside it; figures of each machine as PNG and SVG
-    (roofline, throughput, variability); CSVs (roofline_points, metrics; operations, kernels and machines where there
-    are some); every pandas frame as Parquet in frames/, if pyarrow is installed; env.md and summary.md. The paths are
-    printed at the end.
+    Written: index.html, which opens from disk and needs page/ beside it; report.md, which has the sections of a written
+    report with an analysis of each machine; figures of each machine as PNG and SVG (roofline, throughput, variability);
+    CSVs (roofline_points, metrics; operations, kernels and machines where there are some); every pandas frame as
+    Parquet in frames/, if pyarrow is installed; env.md. The paths are printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)
@@ -97,7 +97,7 @@ def report(
     written = write_report(runs, folder, tuple(ids))
     for note in written.notes:
         say(note, err=True)
-    emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / "summary.md"))
+    emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / DOCUMENT))
     say("")
     for path in written.paths:
         say(str(path))

@@ -9,17 +9,19 @@ from typing import Any
 
 from roofline.model.points import Point, cases
 from roofline.report.data_files import csv_files, parquet_files
+from roofline.report.document.sections import document
 from roofline.report.page import LacksPageLibraries, write_page
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.point_tables import run_tables
-from roofline.show.render import render
 from roofline.show.tables import Table
 
 Run = tuple[ResultFile, tuple[Point, ...]]
 """A result file, and its benchmarks placed."""
+
+DOCUMENT = "report.md"
 
 Write = Callable[[Path, bytes], None]
 """Writes a file, whole or not at all."""
@@ -61,7 +63,8 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: S
         more_paths, more_notes = draw_case(case, points, folder, ("png", "svg"))
         paths += more_paths
         notes += more_notes
-    for name, content in _texts(runs, points):
+    pictures = [path.name for path in paths if path.suffix == ".png"]
+    for name, content in _texts(runs, points, pictures):
         write(folder / name, content.encode("utf-8", "backslashreplace"))
         paths.append(folder / name)
     try:
@@ -73,7 +76,7 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: S
     return Written(paths=tuple(paths), notes=tuple(notes))
 
 
-def _texts(runs: Sequence[Run], points: Sequence[Point]) -> Iterator[tuple[str, str]]:
+def _texts(runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield from csv_files(points)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
-    yield "summary.md", "\n".join(render(one, "markdown", 0) for one in report_tables(runs, verbose=True))
+    yield DOCUMENT, document(points, report_tables(runs, verbose=True), pictures)

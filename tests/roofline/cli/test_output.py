@@ -33,7 +33,7 @@ def test_headings_are_bold_where_that_can_be_shown(
 
 def test_what_shows_the_columns_left_out_has_them(run: Run, one: Path) -> None:
     """Of each table: of the roofs, too, which no CSV of the cases holds."""
-    for asked, named in ((("summary", one), "--format markdown"), (("report", one, "-o", "all"), "all/summary.md")):
+    for asked, named in ((("summary", one), "--format markdown"), (("report", one, "-o", "all"), "all/report.md")):
         out = run(*asked, "--width", 40)[1]
         assert "Not shown at this width: " in out.partition("\nRoofs\n")[2]
         notes = " ".join(out.split())

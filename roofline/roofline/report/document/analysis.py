@@ -1,0 +1,184 @@
+"""What the results say of one machine, in sentences: each names the cases and the figures that it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from roofline.machine.roof_choice import doubts
+from roofline.model.input_pipeline import lines
+from roofline.model.points import Point
+from roofline.model.speed_of_light import compiled
+from roofline.schema.record import Case
+from roofline.show.columns import pick
+from roofline.text.units import counted, percent, significant, some_of
+
+
+def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
+    """A heading and what is to be said under it.
+
+    :param points: cases of one device of one machine, each once.
+    """
+    sound = [point for point in points if point.valid]
+    steps = [point for point in sound if point.mode in ("train", "infer")]
+    for heading, found in (
+        ("Not to be used", _invalid(points)),
+        ("Bounds", _bounds(steps)),
+        ("Distance to the roofs", _nearest(steps, "fraction_of_roof", "of its roof", _of_roof)),
+        (
+            "Distance to the speed of light",
+            _nearest(steps, "fraction_of_speed_of_light", "of its speed of light", _of_light),
+        ),
+        ("Precision", _precisions(steps)),
+        ("Batch size", _batches(steps)),
+        ("Input", _inputs(steps)),
+        ("Certainty", _margins(sound)),
+        ("Said against figures", _flags(sound)),
+        ("Limitations", _limits(sound)),
+    ):
+        if found:
+            yield heading, found
+
+
+def _named(points: Sequence[Point]) -> str:
+    return some_of(list(dict.fromkeys(point.id for point in points)))
+
+
+def _invalid(points: Sequence[Point]) -> str:
+    found = [(point, flag) for point in points for flag in point.flags if flag.invalid]
+    if not found:
+        return ""
+    count = counted(len({point.id for point, _ in found}), "case")
+    told = [f"{point.id}: {flag.name}: {flag.evidence}" for point, flag in found]
+    return f"{count} in no statement below: {some_of(told)}."
+
+
+def _bounds(points: Sequence[Point]) -> str:
+    """How many cases have which bound, with the evidence of the first; of undetermined ones why."""
+    kinds: dict[str, list[Point]] = {}
+    for point in points:
+        bound = point.bound
+        name = f"undetermined ({bound.why})" if bound.kind == "undetermined" else f"bound by {bound.kind}"
+        kinds.setdefault(name, []).append(point)
+    in_order = sorted(kinds.items(), key=lambda one: (one[0].startswith("undetermined"), -len(one[1])))
+    return " ".join(
+        f"{counted(len(of), 'case')} {name}: {_named(of)}; {of[0].id}: {of[0].bound.evidence}." for name, of in in_order
+    )
+
+
+def _of_roof(point: Point) -> float | None:
+    return point.placement.fraction_low
+
+
+def _of_light(point: Point) -> float | None:
+    return point.fraction_of_sol
+
+
+def _nearest(points: Sequence[Point], column: str, what: str, share: Callable[[Point], float | None]) -> str:
+    """The nearest and the farthest case."""
+    (shown,) = pick(column)
+    known = sorted(((value, point) for point in points if (value := share(point)) is not None), key=lambda one: one[0])
+    if not known:
+        return ""
+
+    def told(point: Point) -> str:
+        return f"{point.id} at {shown.show(shown.get(point))} % {what}"
+
+    if len(known) == 1:
+        return f"{told(known[0][1])}."
+    return f"Nearest: {told(known[-1][1])}; farthest: {told(known[0][1])}."
+
+
+def _series(points: Sequence[Point], without: str) -> list[list[tuple[Case, float]]]:
+    """Cases that differ in one field alone, with their throughput, of which there are several."""
+    groups: dict[tuple[object, ...], list[tuple[Case, float]]] = {}
+    for point in points:
+        record, rate = point.benchmark.record, point.samples_per_s
+        if record is None or rate is None:
+            continue
+        case = record.case
+        fields = {name: getattr(case, name) for name in ("model", "mode", "batch", "precision", "layout", "data")}
+        key = (*(value for name, value in fields.items() if name != without), case.config.get("test"), compiled(record))
+        groups.setdefault(key, []).append((case, rate))
+    return [group for group in groups.values() if len({getattr(case, without) for case, _ in group}) > 1]
+
+
+def _precisions(points: Sequence[Point]) -> str:
+    """Throughput against fp32 of the same case."""
+    told = []
+    for group in _series(points, "precision"):
+        base = next(((case, rate) for case, rate in group if case.precision == "fp32"), None)
+        if base is not None:
+            told += [
+                f"{case.id} {significant(rate / base[1])} times {base[0].id}" for case, rate in group if case != base[0]
+            ]
+    return f"Throughput against fp32: {some_of(told, _MOST)}." if told else ""
+
+
+def _batches(points: Sequence[Point]) -> str:
+    """Throughput from the smallest batch to the one with the highest."""
+    told = []
+    for group in _series(points, "batch"):
+        in_order = sorted(group, key=lambda one: one[0].batch)
+        smallest, best = in_order[0], max(in_order, key=lambda one: one[1])
+        if best[0].batch == smallest[0].batch:
+            told.append(f"{smallest[0].id} is the fastest of {len(group)} batch sizes")
+        else:
+            told.append(f"{best[0].id} {significant(best[1] / smallest[1])} times {smallest[0].id}")
+    return f"Throughput at the best batch against the smallest: {some_of(told, _MOST)}." if told else ""
+
+
+def _inputs(points: Sequence[Point]) -> str:
+    """Cases that wait for their batches, and what the tests of the input came to."""
+    (column,) = pick("input_share")
+    waits = [(share, point) for point in points if (share := column.get(point))]
+    told = []
+    if waits:
+        share, most = max(waits, key=lambda one: one[0])
+        told.append(f"Of {counted(len(waits), 'case')} that wait for batches {most.id} waits the longest,")
+        told.append(f"{column.show(share)} of its step.")
+    results = {point.result.path: point.result for point in points}
+    return " ".join([*told, *(line for result in results.values() for line in lines(result, verbose=True))])
+
+
+def _margins(points: Sequence[Point]) -> str:
+    known = [(point.margin, point) for point in points if point.margin is not None]
+    if not known:
+        return ""
+    widest, least = max(known, key=lambda one: one[0]), min(known, key=lambda one: one[0])
+    within = "" if least[0] == widest[0] else f", the narrowest ±{percent(least[0])} ({least[1].id})"
+    return f"The widest margin of a step time is ±{percent(widest[0])} ({widest[1].id}){within}."
+
+
+def _flags(points: Sequence[Point]) -> str:
+    found: dict[str, list[tuple[Point, str]]] = {}
+    for point in points:
+        for flag in point.flags:
+            found.setdefault(flag.name, []).append((point, flag.evidence))
+    return " ".join(
+        f"{name}: {counted(len(of), 'case')}, first {of[0][0].id}: {of[0][1]}." for name, of in found.items()
+    )
+
+
+def _limits(points: Sequence[Point]) -> str:
+    """What the figures rest on where they could rest on more."""
+    told = []
+    estimated = [point for point in points if point.placement.provenance == "time_only"]
+    if estimated:
+        told.append(f"Intensity from time alone, which shows no bound: {_named(estimated)}.")
+    ranges = [point for point in points if point.placement.provenance == "analytic"]
+    if ranges:
+        told.append(f"Bytes counted from operations, not by hardware counters: {counted(len(ranges), 'case')}.")
+    published = [point for point in points if point.placement.roof_source == "spec"]
+    if published:
+        told.append(f"Roofs from a published document, not measured here: {counted(len(published), 'case')}.")
+    doubtful = {name: None for point in points for name in doubts(point.roofs.roofs, point.roofs.published)}
+    if doubtful:
+        told.append(f"Doubtful roofs, to be measured again: {', '.join(doubtful)}.")
+    plain = [point for point in points if point.benchmark.record is None]
+    if plain:
+        told.append(f"Times alone, their work is not known: {counted(len(plain), 'benchmark')}.")
+    return " ".join(told)
+
+
+_MOST = 6
+"""Pairs that one statement names."""

@@ -1,0 +1,138 @@
+"""report.md: the results as the sections of a written report, filled from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from roofline.model.points import Point, cases, newest
+from roofline.report.document import tables
+from roofline.report.document.analysis import sentences
+from roofline.show.machines import Machine, machine_names, machine_of, machines_table
+from roofline.show.operation_tables import cases_table, taken_apart
+from roofline.show.point_tables import roofs_table
+from roofline.show.render import render
+from roofline.show.tables import Table
+from roofline.text.printable import markdown_text
+from roofline.text.units import counted, some_of
+
+
+def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str]) -> str:
+    """Markdown of all results.
+
+    :param points: of all results.
+    :param runs: the tables of each run, for the appendix.
+    :param figures: names of the PNG files beside it.
+    """
+    measured = cases(points)
+    shown, left_out = newest(measured)
+    names = machine_names(shown)
+    by_machine = {name: [point for point in shown if machine_of(point) == machine] for machine, name in names.items()}
+    parts = [
+        _title(shown, list(by_machine)),
+        *_design(shown, measured, left_out),
+        *_complexity(shown),
+        *_measurement(shown, figures),
+        *_roofline(by_machine, figures),
+        *_analysis(shown, names, by_machine),
+        *_reproducibility(measured),
+        "## Appendix A: every case",
+        _shown(tables.measurements(measured)),
+        "## Appendix B: every run",
+        *map(_shown, runs),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _shown(table: Table[Any]) -> str:
+    return render(table, "markdown", 0)
+
+
+def _some(table: Table[Any], otherwise: str) -> str:
+    return _shown(table) if table.rows else otherwise
+
+
+def _pictures(kinds: Sequence[str], figures: Sequence[str]) -> Iterator[str]:
+    """A name is safe where it stands, see `roofline.plots.style.slug`."""
+    for name in figures:
+        if name.startswith(tuple(f"{kind}-" for kind in kinds)):
+            yield f"![{markdown_text(Path(name).stem)}]({name})"
+
+
+def _title(points: Sequence[Point], machines: Sequence[str]) -> str:
+    days = sorted({point.result.when[:10] for point in points if point.result.when})
+    when = "" if not days else f", {days[0]}" if len(days) == 1 else f", {days[0]} to {days[-1]}"
+    where = markdown_text(some_of(machines))
+    return (
+        f"# {counted(len({point.id for point in points}), 'case')} on {counted(len(machines), 'machine')}\n\n"
+        f"Measured on {where}{when}. All that is said here is from the results; objective, hypothesis and sources are"
+        " the author's."
+    )
+
+
+def _design(shown: Sequence[Point], measured: Sequence[Point], left_out: Sequence[str]) -> Iterator[str]:
+    yield "## 1 Experiment design"
+    yield _shown(tables.environments(measured))
+    matrix = tables.matrix(shown)
+    yield _some(matrix, "No case has a record of what was run: the files are plain pytest-benchmark results.")
+    yield from (f"- {markdown_text(note)}" for note in left_out)
+
+
+def _complexity(shown: Sequence[Point]) -> Iterator[str]:
+    yield "## 2 Complexity"
+    yield (
+        "Work of one step, counted from its operations: 1 MAC is 2 FLOP; least and most byte bound the memory traffic"
+        " of the step, and so its intensity."
+    )
+    yield _some(tables.complexity(shown), "Not known: no case has a record of its work.")
+
+
+def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str]:
+    yield "## 3 Measurement"
+    yield (
+        "The step time is the median of the rounds that nothing disturbed, the margin the half width of its confidence"
+        " interval; real, user and sys are of warm-up and timed rounds."
+    )
+    yield _shown(tables.timings(shown))
+    yield from _pictures(("throughput", "variability", "rounds"), figures)
+    taken = taken_apart(shown)[0]
+    if taken:
+        yield _shown(cases_table(taken, ()))
+    yield from _pictures(("operations",), figures)
+
+
+def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Iterator[str]:
+    yield "## 4 Roofline"
+    yield (
+        "Attained FLOP/s against FLOP/byte, under the roofs of the machine. Right of a knee arithmetic limits a case,"
+        " left of it memory; a range that straddles it decides nothing."
+    )
+    yield from _pictures(("roofline", "levels"), figures)
+    for name, own in by_machine.items():
+        yield f"### {markdown_text(name)}"
+        yield _shown(tables.placements(own))
+        for of_roofs in tables.by_roofs(own):
+            yield _shown(replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}"))
+
+
+def _run_of(point: Point) -> str:
+    return f"run of {point.result.when[:16].replace('T', ' ')} UTC" if point.result.when else point.result.path.name
+
+
+def _analysis(shown: Sequence[Point], names: dict[Machine, str], by_machine: dict[str, list[Point]]) -> Iterator[str]:
+    yield "## 5 Analysis"
+    for name, own in by_machine.items():
+        yield f"### {markdown_text(name)}"
+        found = [f"- **{heading}.** {markdown_text(text)}" for heading, text in sentences(own)]
+        yield "\n".join(found) or "Nothing can be concluded: no case has a valid record of its work."
+    if len(names) > 1:
+        yield "### Across machines"
+        yield _some(machines_table(shown, verbose=True), "No workload was measured on more than one machine.")
+
+
+def _reproducibility(measured: Sequence[Point]) -> Iterator[str]:
+    yield "## 6 Reproducibility"
+    yield "Versions, threads, limits and what each run noted stand in [env.md](env.md)."
+    yield _shown(tables.commands(measured))

@@ -1,0 +1,230 @@
+"""The tables of report.md that no command shows."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from roofline.model.points import Point
+from roofline.results.reader import ResultFile
+from roofline.schema.amounts import usable
+from roofline.show.columns import notes_of, parameters_of, pick, started_at
+from roofline.show.machines import machine_names, machine_of
+from roofline.show.tables import Column, Table, number, words
+from roofline.text.units import prefixed, scaled, significant
+
+
+def _first(points: Iterable[Point], key: Callable[[Point], object]) -> list[Point]:
+    """The first point of each key."""
+    found: dict[object, Point] = {}
+    for point in points:
+        found.setdefault(key(point), point)
+    return list(found.values())
+
+
+def environments(points: Sequence[Point]) -> Table[Point]:
+    """A row for each machine and label."""
+    columns: list[Column[Point]] = [
+        *pick("machine", "device_kind", "device"),
+        number("device_memory_byte", "device memory", "benchmark.record.device.memory_byte", _byte),
+        words("cpu", "processor", _cpu),
+        number("cpu_count", "processors", "result.machine.cpu_count"),
+        number("memory_byte", "memory", "result.machine.memory_byte", _byte),
+        words("os", "system", lambda point: _system(point.result)),
+        *pick("version_python", "version_torch", "version_cuda", "version_cudnn", "version_driver"),
+        *notes_of(points),
+    ]
+    return Table(title="Environments", columns=columns, rows=_first(points, _setup))
+
+
+def _setup(point: Point) -> object:
+    session = point.result.session
+    return (machine_of(point), None if session is None else tuple(session.noted.items()))
+
+
+def by_roofs(points: Iterable[Point]) -> list[list[Point]]:
+    """The points under the same roofs together: runs of one machine may have measured others."""
+    groups: dict[object, list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.roofs.roofs, []).append(point)
+    return list(groups.values())
+
+
+def _byte(value: float) -> str:
+    return scaled(value, "B")
+
+
+def _cpu(point: Point) -> str | None:
+    machine = point.result.machine
+    return point.result.host.cpu if machine is None else machine.cpu
+
+
+def _system(result: ResultFile) -> str | None:
+    return result.host.system if result.machine is None else result.machine.os
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Cases of one model and mode on one machine."""
+
+    machine: str
+    points: tuple[Point, ...]
+
+
+def matrix(points: Sequence[Point]) -> Table[Series]:
+    """What was run: a row for each model and mode on each machine."""
+    names = machine_names(points)
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for point in points:
+        if point.benchmark.record is not None:
+            case = point.benchmark.record.case
+            groups.setdefault((machine_of(point), case.model, case.mode), []).append(point)
+    rows = [Series(machine=names[machine_of(group[0])], points=tuple(group)) for group in groups.values()]
+    columns: list[Column[Series]] = [
+        words("machine"),
+        *(
+            words(column.name, column.title, _values(column))
+            for column in pick(
+                *("model", "mode", "precision", "batch", "layout", "data", "protocol", "warmup_steps", "measured_steps")
+            )
+        ),
+        number("cases", get=lambda row: len(row.points)),
+    ]
+    return Table(title="Run matrix", columns=columns, rows=rows)
+
+
+def _values(column: Column[Point]) -> Callable[[Series], str | None]:
+    """All that a column has in the cases: each once; of many numbers the ends."""
+
+    def get(row: Series) -> str | None:
+        found = {value for point in row.points if (value := column.get(point)) is not None}
+        if len(found) > _MOST_VALUES and all(isinstance(value, int) for value in found):
+            return f"{min(found)} to {max(found)}"
+        return ", ".join(map(str, sorted(found))) or None
+
+    return get
+
+
+_MOST_VALUES = 6
+
+
+def complexity(points: Sequence[Point]) -> Table[Point]:
+    """What a step has to do: a row for each workload, the same on every machine."""
+    rows = [
+        point
+        for point in _first(points, lambda point: point.workload)
+        if point.mode in ("train", "infer") and point.benchmark.record is not None and point.benchmark.record.work
+    ]
+    columns: list[Column[Point]] = [
+        *pick("case", "parameter_count", "flop_per_step"),
+        number("flop_per_sample", "FLOP/sample", _flop_per_sample, prefixed),
+        *pick("activation_byte", "saved_for_backward_byte", "byte_low_per_step", "byte_high_per_step", "intensity"),
+    ]
+    return Table(title="Work of a step", columns=columns, rows=rows)
+
+
+def _flop_per_sample(point: Point) -> float | None:
+    record = point.benchmark.record
+    if record is None or record.work is None or record.case.samples_per_step < 1:
+        return None
+    return record.work.flop_per_step / record.case.samples_per_step
+
+
+def timings(points: Sequence[Point]) -> Table[Point]:
+    """How each case was timed and what came out."""
+    columns = [
+        *pick("machine", "case"),
+        *parameters_of(points),
+        *pick("step_time_s", "step_time_sd_s", "margin", "samples_per_s", "samples_per_s_sd", "rounds"),
+        *pick("rounds_left_out", "stop_reason", "real_s", "user_s", "system_s", "max_rss_byte", "input_share"),
+        *pick("flop_per_step", "byte_low_per_step", "byte_high_per_step"),
+    ]
+    return Table(title="Timing", columns=columns, rows=points)
+
+
+def placements(points: Sequence[Point]) -> Table[Point]:
+    """Where each case stands under the roofs."""
+    columns = pick(
+        *("case", "attained_flop_per_s", "intensity", "provenance", "knee_flop_per_byte", "fraction_of_roof"),
+        *("fraction_of_speed_of_light", "roof_source", "bound", "bound_why"),
+    )
+    return Table(title="Points", columns=columns, rows=points)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A workload on one machine at one commit. ``samples_per_s`` and ``sd`` are of the runs; of a single one, of its
+    rounds or repeats.
+    """
+
+    point: Point
+    runs: int
+    samples_per_s: float | None
+    sd: float | None
+
+
+def measurements(points: Sequence[Point]) -> Table[Measured]:
+    """The table at the end of a report: environment, label, case, runs, throughput, FLOP/s, intensity, bound."""
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for point in points:
+        groups.setdefault((machine_of(point), point.workload, point.result.commit), []).append(point)
+    rows = [_measured(group) for group in groups.values()]
+
+    def of(*names: str) -> list[Column[Measured]]:
+        return [column.of(attrgetter("point")) for column in pick(*names)]
+
+    columns: list[Column[Measured]] = [
+        *of("device_kind"),
+        words("cpu", "processor", lambda row: _cpu(row.point)),
+        *(column.of(attrgetter("point")) for column in notes_of(points)),
+        *of("machine", "case"),
+        *(column.of(attrgetter("point")) for column in parameters_of(points)),
+        *of("model", "mode", "precision", "batch"),
+        number("runs"),
+        number("throughput", "samples/s\nmean ± sd", _mean_and_sd, _with_sd),
+        *of("step_time_s", "attained_flop_per_s", "intensity", "bound", "flags"),
+    ]
+    notes = [
+        "Mean and standard deviation are of the runs at one commit; of a single run, of its rounds or repeats. All else"
+        " is of the newest run"
+    ]
+    return Table(title="Measurements", columns=columns, rows=rows, notes=notes)
+
+
+def _measured(group: Sequence[Point]) -> Measured:
+    last = max(group, key=lambda point: (point.result.when, str(point.result.path)))
+    rates = [rate for point in group if point.valid and (rate := point.samples_per_s) is not None and usable(rate)]
+    if len(rates) > 1:
+        return Measured(point=last, runs=len(rates), samples_per_s=statistics.fmean(rates), sd=statistics.stdev(rates))
+    (deviation,) = pick("samples_per_s_sd")
+    return Measured(point=last, runs=1, samples_per_s=last.samples_per_s, sd=deviation.get(last))
+
+
+def _mean_and_sd(row: Measured) -> tuple[float, float | None] | None:
+    return None if row.samples_per_s is None else (row.samples_per_s, row.sd)
+
+
+def _with_sd(value: tuple[float, float | None]) -> str:
+    mean, deviation = value
+    return significant(mean) if deviation is None else f"{significant(mean)} ± {significant(deviation, 2)}"
+
+
+def commands(points: Sequence[Point]) -> Table[Any]:
+    """A row for each run: when, of which code, and the command that repeats it."""
+    columns: list[Column[Point]] = [
+        *pick("machine"),
+        words("started", "started", lambda point: started_at(point.result)),
+        words("commit", "commit", lambda point: point.result.commit),
+        words("changed", "with changes", "result.commit_dirty", lambda dirty: "yes" if dirty else "no"),
+        words("command", "command", lambda point: _command(point.result)),
+        *pick("file"),
+    ]
+    return Table(title="Runs", columns=columns, rows=_first(points, lambda point: point.result.path))
+
+
+def _command(result: ResultFile) -> str | None:
+    return None if result.session is None else shlex.join(("pytest", *result.session.arguments))

@@ -1,0 +1,118 @@
+"""report.md: sections and sentences, filled from the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roofline.machine.published import load
+from roofline.model.points import Point, place_all, points_of
+from roofline.report.document.analysis import sentences
+from roofline.report.document.sections import document
+from roofline.report.document.tables import measurements
+from roofline.results.reader import read_file
+from roofline.schema.record import Flag, Record
+from roofline.show.render import render
+from tests.roofline import build
+
+
+def _points(folder: Path, *records: Record | None, name: str = "a.json") -> tuple[Point, ...]:
+    session = build.session(build.roofs(), noted={"zone": "us-east1-b"}, arguments=("perftests", "--model", "a b"))
+    return points_of(build.result(folder / name, records, of=session), load())
+
+
+def _case(model: str, batch: int, precision: str, step_time_s: float, **changes: object) -> Record:
+    case = build.case(model=model, batch=batch, precision=precision)
+    return build.record(case=case, timing=build.timing(step_time_s), **changes)
+
+
+def test_sections_stand_in_order_with_their_figures(tmp_path: Path) -> None:
+    """Those that a report has to have; a picture stands in its section, and what ran can be repeated."""
+    text = document(_points(tmp_path, build.record()), (), ["roofline-epyc-2cpu.png", "throughput-epyc-2cpu.png"])
+    lines = text.splitlines()
+    assert [line for line in lines if line.startswith(("# ", "## "))] == [
+        *("# 1 case on 1 machine", "## 1 Experiment design", "## 2 Complexity", "## 3 Measurement", "## 4 Roofline"),
+        *("## 5 Analysis", "## 6 Reproducibility", "## Appendix A: every case", "## Appendix B: every run"),
+    ]
+    throughput = lines.index("![throughput-epyc-2cpu](throughput-epyc-2cpu.png)")
+    roofline = lines.index("![roofline-epyc-2cpu](roofline-epyc-2cpu.png)")
+    assert lines.index("## 3 Measurement") < throughput < lines.index("## 4 Roofline") < roofline
+    assert "| us-east1-b | epyc-2cpu | resnet50-train-b32-fp32 |" in text
+    assert "pytest perftests --model 'a b'" in text
+
+
+def test_the_analysis_names_its_evidence(tmp_path: Path) -> None:
+    """Of a machine: bounds, distances, precision, batch size, margins, flags; an invalid row is in none of them."""
+    points = _points(
+        tmp_path,
+        _case("resnet50", 8, "fp32", 0.1),
+        _case("resnet50", 32, "fp32", 0.1),
+        _case("resnet50", 32, "amp_bf16", 0.05, flags=(Flag(name="drift", evidence="+8 % over the session"),)),
+        _case("vgg16", 32, "fp32", 0.1, flags=(Flag(name="on_cpu", evidence="ran on the CPU", invalid=True),)),
+    )
+    found = dict(sentences(points))
+    assert list(found) == [
+        *(
+            "Not to be used",
+            "Bounds",
+            "Distance to the roofs",
+            "Distance to the speed of light",
+            "Precision",
+            "Batch size",
+            "Certainty",
+        ),
+        *("Said against figures", "Limitations"),
+    ]
+    assert found["Not to be used"] == ("1 case in no statement below: vgg16-train-b32-fp32: on_cpu: ran on the CPU.")
+    assert (
+        found["Precision"] == "Throughput against fp32: resnet50-train-b32-amp_bf16 2.00 times resnet50-train-b32-fp32."
+    )
+    assert found["Batch size"] == (
+        "Throughput at the best batch against the smallest: resnet50-train-b32-fp32 4.00 times resnet50-train-b8-fp32."
+    )
+    assert found["Bounds"] == (
+        "3 cases undetermined (range straddles the knee): resnet50-train-b8-fp32, resnet50-train-b32-fp32,"
+        " resnet50-train-b32-amp_bf16; resnet50-train-b8-fp32: 25.0 to 100 FLOP/byte, knee 100 (dram; analytic)."
+    )
+    assert found["Distance to the roofs"] == (
+        "Nearest: resnet50-train-b32-amp_bf16 at 20-80 % of its roof; farthest: resnet50-train-b8-fp32 at 10-40 % of"
+        " its roof."
+    )
+    assert found["Certainty"] == "The widest margin of a step time is ±0.80 % (resnet50-train-b8-fp32)."
+    assert found["Said against figures"] == "drift: 1 case, first resnet50-train-b32-amp_bf16: +8 % over the session."
+    assert found["Limitations"] == "Bytes counted from operations, not by hardware counters: 3 cases."
+
+
+def test_mean_and_deviation_are_of_the_runs(tmp_path: Path) -> None:
+    """Of one run, of its rounds; runs of another workload count apart."""
+    runs = [
+        point
+        for index, step_time_s in enumerate((0.1, 0.08))
+        for point in _points(tmp_path, _case("a", 8, "fp32", step_time_s), name=f"{index}.json")
+    ]
+    (row,) = measurements(runs).rows
+    assert (row.runs, row.samples_per_s, round(row.sd or 0, 6)) == (2, 90, 14.142136)
+    (row,) = measurements(runs[:1]).rows
+    assert (row.runs, row.samples_per_s, row.sd) == (1, 80, 1.6)
+    assert "| 80.0 ± 1.6 |" in render(measurements(runs[:1]), "markdown", 0)
+
+
+def test_of_plain_benchmarks_nothing_is_said_that_is_not_known(tmp_path: Path) -> None:
+    """Their times, and that no record has their work. Names stay text."""
+    content = build.document([None])
+    content["benchmarks"][0].update(name="<img src=x>", fullname="t.py::<img src=x>")
+    text = document(points_of(read_file(build.write(tmp_path / "a.json", content)), load()), (), ())
+    assert "Not known: no case has a record of its work." in text
+    assert "the files are plain pytest-benchmark results" in text
+    assert "- **Limitations.** Times alone, their work is not known: 1 benchmark." in text
+    assert "<img" not in text
+
+
+def test_machines_stand_side_by_side(tmp_path: Path) -> None:
+    """Each with its own analysis, and then together."""
+    points = place_all(map(read_file, build.two_machines(tmp_path)), load())
+    text = document(points, (), ())
+    analysis = text.partition("## 5 Analysis")[2].partition("## 6")[0]
+    assert [line for line in analysis.splitlines() if line.startswith("###")] == [
+        *("### epyc-2cpu", "### a100", "### Across machines"),
+    ]
+    assert "Machines side by side" in analysis
