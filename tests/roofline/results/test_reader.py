@@ -128,6 +128,7 @@ def test_a_number_that_no_float_holds_is_missing_wherever_it_stands(tmp_path: Pa
         ('{\n"benchmarks": 1,\n', "3: truncated", "run or copy again"),
         ("name,mean\ntest,1", "1: not JSON", "that pytest-benchmark wrote"),
         ('{"a": 1} x', "1: not JSON", "that pytest-benchmark wrote"),
+        ('{"benchmarks": [1-NaN]}', "1: not JSON", "that pytest-benchmark wrote"),
         ('{"n": ' + "9" * 5000 + "}", "can't be read", "that pytest-benchmark wrote"),
         ("[" * 100_000, "can't be read|truncated", "."),
         ('{"a": 1}', "no list 'benchmarks'", "that pytest-benchmark wrote"),
