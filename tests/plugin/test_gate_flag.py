@@ -29,7 +29,7 @@ class Checked:
         self._code = code
         self._shown = shown
 
-    def summarise(self, width: int) -> bool:
+    def summarise(self, width: int, _height: int | None = None) -> bool:
         return self._shown and width > 0
 
     def check(self, width: int) -> int:

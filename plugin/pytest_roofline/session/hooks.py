@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,7 +98,7 @@ class SessionHooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        worked = self._run.summarise(_width(self._config))
+        worked = self._run.summarise(_width(self._config), _height(self._config))
         if self._unsaved is not None:
             self._run.printed.append(f"ERROR: {self._unsaved}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -304,6 +306,17 @@ def nothing_expected(run: Run) -> str:
         f"Nothing is expected of the cases measured on this device: {device.kind}, {device.name!r}, label"
         f" {run.machine.label!r}. Write it down with `roofline lock`."
     )
+
+
+AROUND_SUMMARY = 6
+"""Lines of the screen for what pytest writes before and after a summary: headings, the file, the prompt."""
+
+
+def _height(config: pytest.Config) -> int | None:
+    """Lines that a summary may have; None where it may have any: no terminal, and ``-v``."""
+    if not sys.stdout.isatty() or config.option.verbose > 0:
+        return None
+    return shutil.get_terminal_size().lines - AROUND_SUMMARY
 
 
 def _width(config: pytest.Config) -> int:

@@ -321,11 +321,12 @@ class Run:
     def describe_session(self, document: dict[str, Any]) -> None:
         document[KEY] = to_json(self.session())
 
-    def summarise(self, width: int) -> bool:
+    def summarise(self, width: int, height: int | None = None) -> bool:
         """Show the file as ``roofline summary`` does, or make the report where one was asked for.
 
         What is wrong with all rows, a profiler around the process, is said once before.
 
+        :param height: lines that a summary may have; None for any number.
         :returns: whether it did what it was asked for.
         """
         flags = [flag for stats in self.stats for flag in stats.extra_info[KEY].get("flags", ())]
@@ -342,7 +343,7 @@ class Run:
             if self.options.report:
                 self.printed += analysis.report(path, self.file.beside("report"), width)
             else:
-                self.printed += analysis.summary(path, width)
+                self.printed += analysis.summary(path, width, height)
         except analysis.AnalysisError as error:
             self.printed += (f"ERROR: the results could not be shown: {error}", f"results: {plain(path)}")
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -91,6 +92,7 @@ class _Annotated:
 
     point: Point
     notes: tuple[int, ...]
+    block: str = ""
 
 
 def points_table(points: Sequence[Point]) -> Table[Point]:
@@ -181,8 +183,51 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
     notes += [f"input: {line}" for line in input_pipeline.lines(result, verbose=verbose)]
     notes += _not_measured(result, verbose=verbose)
     if not verbose and any(texts.values()):
-        notes.append(f"Evidence of each case: roofline summary {result.path} -v")
+        notes.append(f"{_EVIDENCE}: roofline summary {result.path} -v")
     return Table(title=_heading(result), columns=[*columns, numbered], rows=rows, notes=notes)
+
+
+def screen_table(whole: Table[_Annotated], points: Sequence[Point], most: int) -> Table[_Annotated]:
+    """The ``most`` telling rows of a run's summary, whose notes are of all cases: for a screen that can't hold it.
+
+    :param points: those of the summary, at least one.
+    """
+    notes = [note for note in whole.notes if not note.startswith(_EVIDENCE)]
+    shown = [replace(whole.rows[place], block=block) for block, place in telling(points, most)]
+    return replace(
+        whole,
+        # What a case's fractions are made of makes room for its name.
+        columns=[one for one in whole.columns if one.name not in ("attained_flop_per_s", "intensity")],
+        rows=shown,
+        section=attrgetter("block"),
+        notes=[*notes, f"{len(shown)} of {len(points)} cases. All: roofline summary {points[0].result.path} -v"],
+    )
+
+
+def telling(points: Sequence[Point], most: int) -> list[tuple[str, int]]:
+    """Choose at most ``most`` points: the heading of the block that each stands in, and its place among them all.
+
+    First those that are invalid and, in a third of the rows with these, those whose margin was not reached, the widest
+    first. Then as many that are nearest to their roofs as are furthest from them. Others fill what is left.
+    """
+    places = range(len(points))
+    invalid = [place for place in places if not points[place].valid]
+    missed = [place for place in places if place not in invalid and _misses_margin(points[place])]
+    missed.sort(key=lambda place: -(points[place].margin or math.inf))
+    first = [*invalid, *missed[: max(0, math.ceil(most / 3) - len(invalid))]][:most]
+    rest = [place for place in places if place not in first]
+    fractions = {place: found for place in rest if (found := points[place].placement.fraction_high) is not None}
+    ranked = sorted(fractions, key=lambda place: -fractions[place])
+    left = most - len(first)
+    near = ranked[: math.ceil(min(left, len(ranked)) / 2)]
+    far = ranked[len(near) :][::-1][: left - len(near)]
+    others = [place for place in rest if place not in fractions][: left - len(near) - len(far)]
+    blocks = {"Need attention": first, "Nearest to their roofs": near, "Furthest from them": far, "Others": others}
+    return [(block, place) for block, of_block in blocks.items() for place in of_block]
+
+
+def _misses_margin(point: Point) -> bool:
+    return any(flag.name == "margin" for flag in point.flags)
 
 
 def roofs_table(points: Sequence[Point]) -> Table[Roof]:
@@ -257,6 +302,7 @@ def _note(index: int, heading: str, lines: Sequence[tuple[str, str]], count: int
 
 
 _INVALID = " (invalid)"
+_EVIDENCE = "Evidence of each case"
 
 
 def _heading(result: ResultFile) -> str:

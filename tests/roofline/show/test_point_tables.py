@@ -25,7 +25,7 @@ from roofline.schema.record import (
     Rounds,
     Uncovered,
 )
-from roofline.show.point_tables import metrics_table, points_table, roofs_table, summary_table
+from roofline.show.point_tables import metrics_table, points_table, roofs_table, screen_table, summary_table, telling
 from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
@@ -388,6 +388,52 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
     assert "130275 ±12%" in wide
     assert "12.7 G" in wide
     assert "0.065-0.31" in wide
+
+
+def test_a_screen_has_what_needs_attention_then_the_best_and_the_worst(tmp_path: Path) -> None:
+    """Invalid rows, the widest of the margins that were not reached, and as many near to their roofs as far from them.
+
+    The case of batch 1 is the fastest, and each after it is slower. Notes speak of all cases.
+    """
+    missed = (Flag(name="margin", evidence="not reached"),)
+    changes: dict[int, dict[str, Any]] = {
+        3: {"flags": missed, "timing": build.timing(0.3, margin=0.3)},
+        4: {"flags": missed, "timing": build.timing(0.4, margin=0.05)},
+        5: {"flags": (Flag(name="finite_disproved", evidence="the loss is nan", invalid=True),)},
+        7: {"flags": missed, "timing": build.timing(0.7, margin=None)},
+        10: {"work": None},
+    }
+    records = [
+        build.record(
+            **{
+                "case": build.case(batch=batch, samples_per_step=32),
+                "timing": build.timing(batch / 10),
+                **changes.get(batch, {}),
+            }
+        )
+        for batch in range(1, 11)
+    ]
+    result, points = _all(tmp_path, *records)
+
+    def blocks(most: int) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for block, place in telling(points, most):
+            found.setdefault(block, []).append(place + 1)
+        return found
+
+    need, near, far = "Need attention", "Nearest to their roofs", "Furthest from them"
+    assert blocks(3) == {need: [5], near: [1], far: [9]}
+    assert blocks(6) == {need: [5, 7], near: [1, 2], far: [9, 8]}
+    assert blocks(10) == {need: [5, 7, 3, 4], near: [1, 2, 6], far: [9, 8], "Others": [10]}
+    table = screen_table(summary_table(result, points), points, 3)
+    lines = render(table, "table", 80).splitlines()
+    assert [line.split("  ")[:2] for line in lines[4:10]] == [
+        *(["Need attention"], ["", "resnet50-train-b5-fp32"]),
+        *(["Nearest to their roofs"], ["", "resnet50-train-b1-fp32"]),
+        *(["Furthest from them"], ["", "resnet50-train-b9-fp32"]),
+    ]
+    assert "[2] margin: 3 cases" in table.notes
+    assert table.notes[-1] == f"3 of 10 cases. All: roofline summary {result.path} -v"
 
 
 def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
