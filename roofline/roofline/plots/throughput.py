@@ -27,7 +27,7 @@ MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class Measured:
     model: str
     mode: Mode
     precision: str
@@ -48,7 +48,7 @@ class Throughput:
     footer = ()
 
     def __init__(self, points: Sequence[Point], mode: Mode, style: Style) -> None:
-        found = [(point, one) for point in points if (one := _measured(point)) is not None and one.mode == mode]
+        found = [(point, one) for point in points if (one := measured_of(point)) is not None and one.mode == mode]
         self.points = [point for point, _ in found]
         self.measured = [one for _, one in found]
         self.mode, self._style = mode, style
@@ -68,7 +68,7 @@ _READ_IT = "median of the rounds, bars: one standard deviation; what stands arou
 
 def modes_of(points: Sequence[Point]) -> list[Mode]:
     """List the modes of which a case has a throughput. A loader alone is no case: it has no throughput of a model."""
-    found = {one.mode for point in points if (one := _measured(point)) is not None}
+    found = {one.mode for point in points if (one := measured_of(point)) is not None}
     return [mode for mode in MODES if mode in found]
 
 
@@ -95,25 +95,25 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     return figure
 
 
-def _legend(measured: Sequence[_Measured], style: Style) -> list[Line2D]:
+def _legend(measured: Sequence[Measured], style: Style) -> list[Line2D]:
     handles = style.model_handles(one.model for one in measured)
     handles += style.precision_handles(one.precision for one in measured)
     handles += style.variant_handles((one.variant for one in measured), lines=True)
     return handles
 
 
-def _measured(point: Point) -> _Measured | None:
+def measured_of(point: Point) -> Measured | None:
     record, rate = point.benchmark.record, point.samples_per_s
     if record is None or rate is None or not point.valid or record.case.batch < 1:
         return None
     case = record.case
     deviation = rate * (point.spread or 0.0)
-    return _Measured(
+    return Measured(
         case.model, case.mode, case.precision, variant(record), case.batch, case.sample_unit, rate, deviation
     )
 
 
-def _draw(axes: Axes, measured: Sequence[_Measured], style: Style) -> None:
+def _draw(axes: Axes, measured: Sequence[Measured], style: Style) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)

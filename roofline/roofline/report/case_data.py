@@ -9,6 +9,7 @@ from typing import Any
 
 from roofline.model.points import Point
 from roofline.report.cells import Data, table_data
+from roofline.report.step_data import step_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Check, Flag
 from roofline.show.columns import CASE_COLUMNS, MEANINGS, pick
@@ -54,6 +55,7 @@ def case_data(point: Point, machine: str) -> Data:
         "flags": table_data(_FLAGS, point.flags),
         "command": command_of(point),
         "rounds": _rounds(point),
+        "step": step_data(point),
     }
 
 

@@ -54,7 +54,7 @@ def write_page(points: Sequence[Point], folder: Path) -> list[Path]:
     return [folder / PAGE]
 
 
-def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
+def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
     yield "overview", data.overview()
     for number, machine in enumerate(data.machines()):
         yield f"machine-{number}", machine
@@ -62,7 +62,7 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
         yield f"cases-{number}", of_script
 
 
-def script_of(name: str, content: Data | list[Data]) -> str:
+def script_of(name: str, content: Data) -> str:
     """A script that hands the page its data: JSON, in which nothing ends a script or a line of it."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in ("<", "\u2028", "\u2029"):

@@ -9,6 +9,7 @@ from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import PLAIN, Style, style_of, variant
 from roofline.report.attention import Remark, remarks
+from roofline.report.batch_data import batch_data
 from roofline.report.case_data import case_data, figure_names
 from roofline.report.cells import Data, table_data
 from roofline.report.roofline_data import roofline_data
@@ -127,26 +128,33 @@ class PageData:
         for section in self._sections:
             points = section.points
             columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:]]
+            numbers = [self._number[id(point)] for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(points, key=lambda point: point.result.when, reverse=True))
             yield {
                 "title": title_of(section.machine, section.name),
-                "cases": table_data(
-                    columns, points, opens=[self._number[id(point)] for point in points], sort_by=_SORT_BY
-                ),
+                "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY),
                 "facets": _facets(points, self._style),
                 "unknown": _unknown(points),
                 "roofline": roofline_data(points),
+                "throughput": batch_data(points, numbers),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
 
-    def case_scripts(self) -> Iterator[list[Data]]:
+    def case_scripts(self) -> Iterator[Data]:
         """The panels of all cases, `CASES_A_SCRIPT` in each script."""
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
-            yield [
-                case_data(point, self._names[machine_of(point)])
-                for point in self._ordered[start : start + CASES_A_SCRIPT]
-            ]
+            chosen = self._ordered[start : start + CASES_A_SCRIPT]
+            yield _script([case_data(point, self._names[machine_of(point)]) for point in chosen])
+
+
+def _script(panels: Sequence[Data]) -> Data:
+    """Panels, with the figures that are the same in all of them once, under ``common``."""
+    first, *others = [panel["figures"] for panel in panels]
+    common = {name: text for name, text in first.items() if all(other.get(name) == text for other in others)}
+    own = [{name: text for name, text in panel["figures"].items() if name not in common} for panel in panels]
+    made = [{**panel, "figures": figures} for panel, figures in zip(panels, own, strict=True)]
+    return {"common": common, "cases": made}
 
 
 def _host(point: Point) -> str | None:

@@ -19,7 +19,7 @@ def points(tmp_path: Path, *records: Any, **changes: Any) -> tuple[Point, ...]:
 
 
 def columns(table: dict[str, Any]) -> list[str]:
-    return [column["name"] for column in table["columns"]]
+    return [column.get("name", column["title"]) for column in table["columns"]]
 
 
 def test_what_is_wrong_stands_first(tmp_path: Path) -> None:
@@ -161,6 +161,47 @@ def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
     )
 
 
+def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
+    """Of the samples per second: 10 to 40 in two doublings is twice each; a cliff has its cause. Invalid rows, and
+    series with two workloads of one batch, have none.
+    """
+
+    def record(batch: int, samples_per_s: float, **changes: Any) -> Any:
+        model = changes.pop("model", "vgg16")
+        named = build.case(model=model, batch=batch, **changes)
+        return build.record(case=named, timing=build.timing(batch / samples_per_s, rounds=Rounds(steps=1, wall_s=())))
+
+    shown = points(
+        tmp_path,
+        *(record(8, 40.0), record(2, 10.0), record(16, 15.0)),
+        *(record(1, 10.0, model="twice"), record(2, 11.0, model="twice"), record(2, 12.0, model="twice", id="other")),
+    )
+    (machine,) = PageData(shown).machines()
+    table = machine["throughput"]["scaling"]
+    assert table["shown"] == [
+        ["vgg16-train-b8-fp32", "vgg16", "train", "fp32", "2", "8", "10.0", "40.0", "+100.0 %", "-"],
+        [
+            *("vgg16-train-b16-fp32", "vgg16", "train", "fp32", "8", "16", "40.0", "15.0", "-62.5 %"),
+            "15.0 images/s at batch 16 against 40.0 at batch 8, 2.67 times less; cause: not known",
+        ],
+    ]
+    assert table["opens"] == [0, 2]
+    assert machine["throughput"]["points"][1] == {"row": 1, "batch": 2, "rate": 10.0, "deviation": 0.2}
+
+
+def test_a_step_is_taken_apart(tmp_path: Path) -> None:
+    """By what bounds it, by operation and by part of its memory, where that was recorded."""
+    parts = {"parameter_byte": 10**9, "activation_byte": 2 * 10**9}
+    timed = build.timed(build.operation(time_s=0.08), work=build.work(**parts))
+    whole, bare = points(tmp_path, timed, build.record(case=build.case(id="bare"), work=None))
+    tables = {table["title"]: table["table"] for table in case_data(whole, "")["step"]}
+    assert [row[0] for row in tables["What to fix first"]["shown"]] == [
+        *("mm\n  fp32 1024x1024x1024", "outside of operations", "step")
+    ]
+    assert tables["Memory of a step by part"]["shown"] == [["parameters", "1.00 GB"], ["activations", "2.00 GB"]]
+    assert case_data(bare, "")["step"] == []
+
+
 def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
     """Numbered through all machines, in the order of their sections."""
     paths = build.two_machines(tmp_path)
@@ -172,8 +213,8 @@ def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
         *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21T09:00:00+00:00")
     ]
     scripts = list(data.case_scripts())
-    assert [len(script) for script in scripts] == [20, 20, 20, 20, 4]
+    assert [len(script["cases"]) for script in scripts] == [20, 20, 20, 20, 4]
     tables = [machine["cases"] for machine in data.machines()]
     numbers = [number for table in tables for number in table["opens"]]
     names = [row[0] for table in tables for row in table["shown"]]
-    assert [scripts[number // 20][number % 20]["id"] for number in numbers] == names
+    assert [scripts[number // 20]["cases"][number % 20]["id"] for number in numbers] == names

@@ -196,6 +196,43 @@ function drawRoofline(holder, machine, shown) {
   );
 }
 
+function drawThroughput(holder, machine, shown) {
+  const look = (name, row) => {
+    const facet = machine.facets.find((one) => one.name === name);
+    return { index: facet.of[row], ...facet.values[facet.of[row]] };
+  };
+  const series = new Map();
+  for (const one of machine.throughput.points.filter(({ row }) => shown(row))) {
+    const key = ["model", "precision", "variant"].map((name) => look(name, one.row).index).join();
+    series.set(key, [...(series.get(key) ?? []), one]);
+  }
+  const batches = [...new Set(machine.throughput.points.map((one) => one.batch))].sort((a, b) => a - b);
+  const traces = [...series.values()].map((points) => {
+    points.sort((a, b) => a.batch - b.batch);
+    const { row } = points[0];
+    const color = visibleColor(look("model", row).color);
+    const { symbol } = look("precision", row);
+    const { dot } = look("variant", row);
+    const several = new Set(points.map((one) => one.batch)).size < points.length;
+    return {
+      x: points.map((one) => one.batch),
+      y: points.map((one) => one.rate),
+      customdata: points.map((one) => one.row),
+      // Several workloads of one batch size have no line between them.
+      mode: several ? "markers" : "lines+markers",
+      hoverinfo: "none",
+      line: { color, width: 1.5, dash: dot ? "6px,4px" : "solid" },
+      error_y: { type: "data", array: points.map((one) => one.deviation), color, thickness: 1.2, width: 3 },
+      marker: { color, size: 9, symbol: symbol + (dot ? "-dot" : "") },
+    };
+  });
+  return Plotly.react(holder, traces, layoutOf({
+    height: 360,
+    xaxis: axis("batch size", { type: "log", tickvals: batches, ticktext: batches.map(String) }),
+    yaxis: axis("samples/s", { type: "log", tickformat: "~s", dtick: "D2" }),
+  }), CONFIG);
+}
+
 function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
   const disturbed = (index) => rounds.disturbed[index] !== undefined;

@@ -44,7 +44,7 @@ const roofline = (() => {
       label: "Machines", open: openMachine, opens: "machine", tools: false,
     }));
     place.append(...notes(content.notes));
-    const name = content.machines.columns.findIndex((column) => column.name === "machine");
+    const name = content.machines.columns.findIndex((column) => nameOf(column) === "machine");
     document.getElementById("machines").append(...content.machines.shown.map((row, index) => sectionOf(row[name], index)));
     document.getElementById("case").addEventListener("close", ({ target }) => target.replaceChildren());
     themeButton();
@@ -84,10 +84,10 @@ const roofline = (() => {
     const table = tableOf(machine.cases, { label: `Cases of ${machine.title}`, open: openCase });
     const { points, ceilings, levels } = machine.roofline;
     const drawn = points.length + ceilings.length + levels.length > 0;
-    const draw = () => drawn && drawRoofline(chart, machine, shown);
+    const redraw = [() => drawn && drawRoofline(chart, machine, shown)];
     const toggles = machine.facets.map((facet, place) => togglesOf(facet, hidden[place], () => {
       table.choose(shown);
-      draw();
+      redraw.forEach((draw) => draw());
     }));
     whole.append(
       ...notes(machine.unknown),
@@ -98,17 +98,46 @@ const roofline = (() => {
       element("h3", { text: "Cases" }),
       table,
     );
+    if (machine.throughput) fillThroughput(whole, machine, shown, redraw);
     if (machine.roofs.shown.length) {
       whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));
     }
     if (!drawn) return;
-    keepDrawn(chart, draw);
-    const { columns, shown: texts, opens } = machine.cases;
+    keepDrawn(chart, redraw[0]);
+    listenToCases(chart, machine);
+  }
+
+  // The tip of a point is its row of the table, and a click opens its case.
+  function listenToCases(chart, machine) {
+    const { columns, shown, opens } = machine.cases;
     listen(
       chart,
-      (row) => texts[row].map((text, index) => (index ? `${columns[index].title}: ${text}` : text))
-        .filter((_, index) => texts[row][index] !== "-"),
+      (row) => shown[row].map((text, index) => (index ? `${columns[index].title}: ${text}` : text))
+        .filter((_, index) => shown[row][index] !== "-"),
       (row) => openCase(opens[row]),
+    );
+  }
+
+  function fillThroughput(whole, machine, shown, redraw) {
+    const { points, scaling } = machine.throughput;
+    if (!scaling.shown.length) return;
+    const modes = machine.facets.find((facet) => facet.name === "mode");
+    whole.append(element("h3", { text: "Throughput against batch size" }));
+    modes.values.forEach((mode, index) => {
+      if (!points.some((one) => modes.of[one.row] === index)) return;
+      const chart = element("div", {
+        class: "chart", role: "img", "aria-label": `Throughput of ${machine.title}, ${mode.name}; the table below has its cases`,
+      });
+      whole.append(element("h4", { text: mode.name }), chart);
+      const draw = () => drawThroughput(chart, machine, (row) => modes.of[row] === index && shown(row));
+      redraw.push(draw);
+      keepDrawn(chart, draw);
+      listenToCases(chart, machine);
+    });
+    whole.append(
+      ...notes(["Median of the rounds; bars: one standard deviation."]),
+      element("h4", { text: "Gain of each doubling of the batch" }),
+      tableOf(scaling, { label: `Batch scaling of ${machine.title}`, open: openCase }),
     );
   }
 
@@ -138,9 +167,10 @@ const roofline = (() => {
     dialog.replaceChildren(element("header", {}, title, close), place);
     dialog.showModal();
     try {
-      const one = (await load(`cases-${script}`))[number % overview.casesAScript];
+      const { common, cases } = await load(`cases-${script}`);
+      const one = cases[number % overview.casesAScript];
       title.textContent = one.id;
-      fillCase(place, one);
+      fillCase(place, { ...one, figures: { ...common, ...one.figures } });
     } catch (error) {
       place.append(...notes([error.message]));
     }
@@ -156,6 +186,9 @@ const roofline = (() => {
     place.append(element("h3", { text: "Rounds" }));
     if (one.rounds) fillRounds(place, one);
     else place.append(...notes(["The file has no times of its rounds."]));
+    for (const { title: heading, table, notes: lines } of one.step) {
+      place.append(element("h3", { text: heading }), tableOf(table, { label: heading, tools: false }), ...notes(lines));
+    }
     place.append(
       element("h3", { text: "Measure it again" }),
       element("pre", {}, element("code", { text: one.command })),
@@ -180,9 +213,9 @@ const roofline = (() => {
     const rows = time.values.map((_, round) => round);
     const table = {
       columns: [
-        { name: "round", title: "round", right: true },
-        ...parts.map((part) => ({ name: part.title, title: part.title, right: true })),
-        ...(marked ? [{ name: "disturbed", title: "disturbed", right: false }] : []),
+        { title: "round", right: true },
+        ...parts.map((part) => ({ title: part.title, right: true })),
+        ...(marked ? [{ title: "disturbed" }] : []),
       ],
       shown: rows.map((round) => [
         String(round + 1), ...parts.map((part) => part.shown[round] ?? "-"), ...(marked ? [disturbed[round] ?? "-"] : []),

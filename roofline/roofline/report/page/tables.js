@@ -40,12 +40,16 @@ function copyButton(label, what, text) {
   return button;
 }
 
+function nameOf(column) {
+  return column.name ?? column.title;
+}
+
 function csvOf(columns, rows) {
   const cell = (value) => {
     const text = value === null ? "" : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [columns.map((column) => column.name), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  return [columns.map(nameOf), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
 // A missing value is the last in either direction.
@@ -61,7 +65,8 @@ function compare(a, b, down) {
 // test of row numbers.
 function tableOf(data, { label, open = null, opens = "case", tools = true }) {
   const state = { column: -1, down: false, words: [], chosen: () => true };
-  const opening = data.columns.findIndex((column) => column.name === opens);
+  const values = data.values ?? data.shown;
+  const opening = data.columns.findIndex((column) => nameOf(column) === opens);
   const body = element("tbody");
   const count = element("span", { class: "note" });
   const heads = data.columns.map((column, index) => {
@@ -82,7 +87,7 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       (word) => data.shown[row].some((text) => text.toLowerCase().includes(word)),
     ));
     if (state.column >= 0) {
-      found.sort((a, b) => compare(data.values[a][state.column], data.values[b][state.column], state.down));
+      found.sort((a, b) => compare(values[a][state.column], values[b][state.column], state.down));
     }
     return found;
   }
@@ -118,7 +123,7 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       fill();
     });
     const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
-      data.columns, rows().map((row) => data.values[row]),
+      data.columns, rows().map((row) => values[row]),
     ));
     whole.prepend(element("div", { class: "bar" }, filter, copies, count));
   }
