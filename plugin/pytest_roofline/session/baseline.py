@@ -116,11 +116,10 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
         raise ValueError(f"--expect: {error}") from error
     except click.exceptions.Exit as error:
         raise ValueError("asking for help is no check") from error
-    shown = {name: given.pop(name) for name in ("form", "output", "width")}
-    if (given.pop("new"), given.pop("base"), shown["output"]) != ((side,), (side,), None):
+    shown = {name: given.pop(name) for name in ("form", "output", "width", "junit")}
+    if (given.pop("new"), given.pop("base"), shown["output"] or shown["junit"]) != ((side,), (side,), None):
         raise ValueError(
-            "give options alone: the baseline is that of the gate, and `roofline check` itself writes its table to a"
-            " file"
+            "give options alone: the baseline is that of the gate, and `roofline check` itself writes files"
         )
     return {**given, "verbose": given["verbose"] or verbose}
 

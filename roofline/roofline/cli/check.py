@@ -11,10 +11,11 @@ import click
 
 from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
-from roofline.cli.output import emit, emit_text, tell
-from roofline.cli.parameters import Output, table_options, verbose_option
+from roofline.cli.output import emit, emit_text, tell, write_text
+from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, Settings
 from roofline.comparison.gate import Found, Gate, found_in, judge
+from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.runs import changed_roofs
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict_table import sentence, table
@@ -26,7 +27,7 @@ from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.show.export import records
 from roofline.show.tables import Table
 from roofline.text.json_text import json_text
-from roofline.text.printable import printable
+from roofline.text.printable import printable, say
 
 BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
@@ -53,11 +54,17 @@ BESIDE_THE_TESTS = ""
     help="What is inconclusive, lacks sessions, may be of another run, or is expected of an unknown device, doesn't"
     " pass.",
 )
+@click.option(
+    "--junit",
+    type=OutputFile(".xml"),
+    metavar="FILE",
+    help="Also write JUnit XML: a test for each case, with change and interval as properties, and one for the check.",
+)
 @table_options
 @verbose_option
 @devices_option
 @click.pass_context
-def check(context: click.Context, /, output: Output, **asked: Any) -> None:
+def check(context: click.Context, /, output: Output, junit: Path | None, **asked: Any) -> None:
     """Check the sessions of NEW against a baseline: files or folders, several sessions a side; or against expected
     bounds; or both.
 
@@ -86,6 +93,9 @@ def check(context: click.Context, /, output: Output, **asked: Any) -> None:
             expected=judged.expected,
             gate=judged.gate,
         )
+    if junit is not None:
+        write_text(junit, junit_of(judged.comparison, judged.gate))
+        say(f"wrote {junit}", err=True)
     for message in judged.gate.messages:
         tell(printable(message), output.width)
     context.exit(judged.gate.exit_code)

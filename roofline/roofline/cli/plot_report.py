@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.baseline_candidate import TwoSides, comparison_of
 from roofline.cli.inputs import (
+    INPUT,
     NoData,
     device_table,
     devices_option,
@@ -18,9 +20,10 @@ from roofline.cli.inputs import (
 )
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Command, Output, OutputFolder, width_option
+from roofline.comparison.comparison import Settings
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
-from roofline.report.folder import DOCUMENT, Run, Written, report_tables
+from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, report_tables
 from roofline.text.printable import printable, say
 
 
@@ -66,9 +69,18 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
         raise _unwritable(folder, error) from error
 
 
-@click.command()
+@click.command(cls=TwoSides, several="--baseline")
 @results_argument
 @_folder_option("report", "Folder for everything.")
+@click.option(
+    "--baseline",
+    "base",
+    multiple=True,
+    type=INPUT,
+    metavar="BASE...",
+    help="Also compare RESULTS with these files or folders: comment.md for a pull request, and verdicts.csv. `roofline"
+    " check` gates, and takes other settings.",
+)
 @click.option(
     "--case",
     "named",
@@ -77,10 +89,22 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
     help="Also draw this case by itself: its operations and levels where they were timed or counted, and its rounds. "
     "An id, or a part that only one has; may be given several times.",
 )
+@click.option(
+    "--dashboards",
+    is_flag=True,
+    help="Also write the step times for github-action-benchmark (customSmallerIsBetter) and in the Bencher Metric "
+    "Format, a JSON file each for each machine.",
+)
 @width_option
 @devices_option
 def report(
-    results: tuple[Path, ...], folder: Path, named: tuple[str, ...], width: int | None, devices: Path | None
+    results: tuple[Path, ...],
+    base: tuple[Path, ...],
+    folder: Path,
+    named: tuple[str, ...],
+    dashboards: bool,
+    width: int | None,
+    devices: Path | None,
 ) -> None:
     """Show the table of RESULTS (files or folders) and write a page for a browser, figures and tables to one folder.
 
@@ -94,7 +118,9 @@ def report(
     runs = [(result, points_of(result, table)) for result in files]
     shown = cases(point for _, points in runs for point in points)
     ids = dict.fromkeys(named_case(one, shown, ", ".join(map(str, results)))[0].id for one in named)
-    written = write_report(runs, folder, tuple(ids))
+    comparison = comparison_of(base, results, Settings(), table) if base else None
+    extras = Extras(case_ids=tuple(ids), dashboards=dashboards, comparison=comparison)
+    written = write_report(runs, folder, extras)
     for note in written.notes:
         say(note, err=True)
     emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / DOCUMENT))
@@ -103,13 +129,13 @@ def report(
         say(str(path))
 
 
-def write_report(runs: Sequence[Run], folder: Path, case_ids: Sequence[str] = ()) -> Written:
+def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MORE) -> Written:
     """Write the report's files as `roofline.report.folder.write_report` does.
 
     :raises click.UsageError: a file can't be written.
     """
     try:
-        return folders.write_report(runs, folder, write_bytes, case_ids=case_ids)
+        return folders.write_report(runs, folder, write_bytes, extras)
     except OSError as error:
         raise _unwritable(folder, error) from error
 

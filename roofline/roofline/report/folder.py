@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from roofline.comparison.comparison import Comparison
+from roofline.comparison.gate import gate
+from roofline.comparison.verdict_table import table
 from roofline.model.points import Point, cases
+from roofline.report.comment import comment
+from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_files, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.page import LacksPageLibraries, write_page
 from roofline.results.reader import ResultFile
 from roofline.show.environment import environment
-from roofline.show.export import LacksPyarrow
+from roofline.show.export import LacksPyarrow, csv_of
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.point_tables import run_tables
 from roofline.show.tables import Table
@@ -44,10 +49,25 @@ def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
     return tables
 
 
-def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: Sequence[str] = ()) -> Written:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What a report has beside the files that every report has.
+
+    ``case_ids``: cases that get figures of their own. ``dashboards``: JSON for dashboards. ``comparison``: of these
+    results with a baseline.
+    """
+
+    case_ids: tuple[str, ...] = ()
+    dashboards: bool = False
+    comparison: Comparison | None = None
+
+
+NOTHING_MORE = Extras()
+
+
+def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras = NOTHING_MORE) -> Written:
     """Write the files of these runs.
 
-    :param case_ids: cases that get figures of their own.
     :raises OSError: a file can't be written.
     """
     # matplotlib takes half a second to load.
@@ -59,12 +79,12 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: S
         paths[:0] = write_page(points, folder)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
-    for case in case_ids:
+    for case in extras.case_ids:
         more_paths, more_notes = draw_case(case, points, folder, ("png", "svg"))
         paths += more_paths
         notes += more_notes
     pictures = [path.name for path in paths if path.suffix == ".png"]
-    for name, content in _texts(runs, points, pictures):
+    for name, content in _texts(runs, points, pictures, extras):
         write(folder / name, content.encode("utf-8", "backslashreplace"))
         paths.append(folder / name)
     try:
@@ -76,7 +96,15 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, *, case_ids: S
     return Written(paths=tuple(paths), notes=tuple(notes))
 
 
-def _texts(runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _texts(
+    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
+) -> Iterator[tuple[str, str]]:
     yield from csv_files(points)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
     yield DOCUMENT, document(points, report_tables(runs, verbose=True), pictures)
+    if extras.comparison is not None:
+        judged = gate(extras.comparison, allow_removed=False, strict=False, in_full=False)
+        yield "comment.md", comment(extras.comparison, judged)
+        yield "verdicts.csv", csv_of(table(extras.comparison, ""))
+    if extras.dashboards:
+        yield from dashboard_files(points)

@@ -174,6 +174,7 @@ def test_a_fault_of_the_analysis_is_neither_a_pass_nor_a_regression(
         ("base", "give options alone"),
         ("--baseline=base", "give options alone"),
         ("--output=table.md", "give options alone"),
+        ("--junit=check.xml", "give options alone"),
     ],
 )
 def test_options_are_tried_before_anything_is_measured(option: str, says: str) -> None:
