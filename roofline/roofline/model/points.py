@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -61,11 +62,9 @@ class Point:
 
     @property
     def step_time_s(self) -> float | None:
-        """By the wall, the median of the undisturbed rounds (see `roofline.timing.step_time`)."""
-        record = self.benchmark.record
-        if record is None:
-            return plain_step_time_s(self.benchmark.stats)
-        return None if record.timing is None else record.timing.step_time_s
+        """By the wall, the median of the undisturbed rounds (see `roofline.timing.step_time`); None for no time."""
+        time_s = _recorded_s(self.benchmark)
+        return time_s if time_s is not None and usable(time_s) else None
 
     @property
     def spread(self) -> float | None:
@@ -77,7 +76,7 @@ class Point:
             deviation = None if record.timing is None else record.timing.step_time_sd_s
         if deviation is None or self.step_time_s is None:
             return None
-        return deviation / self.step_time_s if usable_or_zero(deviation) and usable(self.step_time_s) else None
+        return deviation / self.step_time_s if usable_or_zero(deviation) else None
 
     @property
     def margin(self) -> float | None:
@@ -92,7 +91,7 @@ class Point:
     @property
     def fraction_of_sol(self) -> float | None:
         """Speed of light over step time."""
-        if self.sol.time_s is None or self.step_time_s is None or not usable(self.step_time_s):
+        if self.sol.time_s is None or self.step_time_s is None:
             return None
         return self.sol.time_s / self.step_time_s
 
@@ -168,14 +167,17 @@ def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
         sol = SpeedOfLight(time_s=None, why_none="no record")
         placement = place(None, roofs)
         flags = series_flags(plain_times_s(benchmark.stats))
-        if benchmark.fault is not None:
-            flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
-        elif plain_step_time_s(benchmark.stats) is None:
-            flags = (Flag(name="no_statistics", evidence="its row in the file has no time", invalid=True),)
     else:
         placement = place(record, roofs)
         sol = speed_of_light(record, roofs, resident=placement.cache_resident)
         flags = (*record.flags, *derived(record, placement, roofs, sol))
+    time_s = _recorded_s(benchmark)
+    if benchmark.fault is not None:
+        flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)
+    elif time_s is None or not usable(time_s):
+        finite = time_s is not None and math.isfinite(time_s)
+        why = f"{time_s:g} s, which is not a time" if finite else "missing or not finite"
+        flags = (*flags, Flag(name="no_step_time", evidence=f"its step time is {why}", invalid=True))
     return Point(
         result=result,
         benchmark=benchmark,
@@ -185,6 +187,14 @@ def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
         flags=flags,
         bound=judge(record, placement, roofs, sol, flags),
     )
+
+
+def _recorded_s(benchmark: Benchmark) -> float | None:
+    """The step time as the file has it, whatever number that is."""
+    if benchmark.record is None:
+        return plain_step_time_s(benchmark.stats)
+    timing = benchmark.record.timing
+    return None if timing is None else timing.step_time_s
 
 
 def _with(point: Point, flag: Flag) -> Point:

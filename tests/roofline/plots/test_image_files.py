@@ -116,7 +116,7 @@ def test_what_cannot_be_drawn_is_listed_below(tmp_path: Path) -> None:
     words = _words(figure)
     assert "no case can be placed" in words
     for line in (
-        *("a: no FLOPs counted", "b: the bytes counted", "c: no step time"),
+        *("a: no FLOPs counted", "b: the bytes counted", "c: invalid: no_step_time"),
         *("d: invalid: impossible_work", "e: invalid: impossible_work"),
     ):
         assert f"Not drawn: {line}" in words

@@ -318,14 +318,21 @@ def test_the_heading_speaks_of_a_margin_where_a_row_has_one(tmp_path: Path) -> N
             assert ("margin" in render(table, "table", 100).partition("─")[0]) is said
 
 
-def test_a_row_without_statistics_is_invalid(tmp_path: Path) -> None:
-    """It is shown, with its flag."""
-    content = build.document([None, None])
+def test_a_row_without_a_step_time_is_invalid(tmp_path: Path) -> None:
+    """It is shown, with its flag and without the number that is no time, whoever wrote the row."""
+    content = build.document(
+        [None, None, None, *(build.record(timing=build.timing(time)) for time in (-1.0, 0.0, 0.1))]
+    )
     content["benchmarks"][0]["stats"] = {}
+    content["benchmarks"][1]["stats"] = {"mean": -1.0}
     result = read_file(build.write(tmp_path / "a.json", content))
     points = points_of(result, load())
-    assert [point.why_invalid for point in points] == ["invalid: no_statistics", None]
-    assert "no_statistics (invalid)" in render(summary_table(result, points), "table", 100)
+    wrong = "invalid: no_step_time"
+    assert [point.why_invalid for point in points] == [wrong, wrong, None, wrong, wrong, None]
+    assert [point.step_time_s for point in points] == [None, None, 0.1, None, None, 0.1]
+    assert points[0].flags[-1].evidence == "its step time is missing or not finite"
+    assert points[3].flags[-1].evidence == "its step time is -1 s, which is not a time"
+    assert "no_step_time (invalid)" in render(summary_table(result, points), "table", 100)
 
 
 def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:
