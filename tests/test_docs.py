@@ -199,7 +199,7 @@ def test_the_flags_of_runs_that_are_not_tried_are_known() -> None:
     """In scripts for other machines and in the first lines of container files."""
     files = [ROOT / "docs" / "machines.md", *(ROOT / "containers").iterdir()]
     lines = re.findall(
-        r"^(?:srun .*|    |#.*)pytest(?: perftests|-roofline\S*) (-.*)$",
+        r"^(?:srun .*| +|#.*)pytest(?: perftests|-roofline\S*) (-.*)$",
         "\n".join(file.read_text(encoding="utf-8") for file in files),
         re.MULTILINE,
     )
