@@ -28,6 +28,9 @@ Run = tuple[ResultFile, tuple[Point, ...]]
 
 DOCUMENT = "report.md"
 
+MOST_DRAWN = 10
+"""Machines with figures: each takes 2 MB and some seconds, and nobody opens more of them one by one."""
+
 Write = Callable[[Path, bytes], None]
 """Writes a file, whole or not at all."""
 
@@ -74,7 +77,13 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     from roofline.plots.image_files import draw, draw_case
 
     points = tuple(point for _, of_run in runs for point in of_run)
-    paths, notes = draw(points, folder, ("png", "svg"))
+    machines = len({machine_of(point) for point in cases(points)})
+    paths: list[Path] = []
+    notes: list[str] = []
+    if machines <= MOST_DRAWN:
+        paths, notes = draw(points, folder, ("png", "svg"))
+    else:
+        notes.append(f"figures of {machines} machines not drawn: the page has them. They are of {MOST_DRAWN} at most")
     try:
         paths[:0] = write_page(points, folder)
     except LacksPageLibraries as error:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from roofline.files import writing
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.report import data_files
+from roofline.report import data_files, folder
 from roofline.report.data_files import csv_files
+from roofline.results.reader import read_file
 from roofline.show.export import LacksPyarrow
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -49,6 +51,17 @@ def test_a_case_has_its_own_figures_and_tables_have_all(
     rows = list(csv.DictReader(Path("report/kernels.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["kind"] for row in rows] == ["gemm", "elementwise", "copy"]
     assert run("report", file, "--case", "vgg")[0] == 2
+
+
+def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more of them they would take longer than anybody looks at them, and more room than all else."""
+    monkeypatch.setattr(folder, "MOST_DRAWN", 1)
+    monkeypatch.setattr(folder, "parquet_files", lambda _: ())
+    table = load()
+    runs = [(result, points_of(result, table)) for result in map(read_file, build.two_machines(tmp_path))]
+    written = folder.write_report(runs, tmp_path / "report", writing.write_bytes)
+    assert not [path for path in written.paths if path.suffix in (".png", ".svg")]
+    assert written.notes == ("figures of 2 machines not drawn: the page has them. They are of 1 at most",)
 
 
 def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from roofline.show.machines import Machine, machine_names, machine_of, machines_
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import render
-from roofline.show.tables import Table
+from roofline.show.tables import Table, plain_value
 from roofline.text.printable import markdown_text
 from roofline.text.units import counted, some_of
 
@@ -41,13 +41,15 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         "## Appendix A: every case",
         _shown(tables.measurements(measured)),
         "## Appendix B: every run",
-        *map(_shown, runs),
+        *(render(table, "markdown", 0) for table in runs),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
 def _shown(table: Table[Any]) -> str:
-    return render(table, "markdown", 0)
+    """Without the columns in which no row has a value."""
+    known = [column for column in table.displayed() if any(plain_value(column, row) is not None for row in table.rows)]
+    return render(replace(table, display=known or table.displayed()), "markdown", 0)
 
 
 def _some(table: Table[Any], otherwise: str) -> str:
@@ -114,7 +116,8 @@ def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Ite
         yield f"### {markdown_text(name)}"
         yield _shown(tables.placements(own))
         for of_roofs in tables.by_roofs(own):
-            yield _shown(replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}"))
+            roofs = replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}")
+            yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
 
 
 def _run_of(point: Point) -> str:

@@ -139,7 +139,7 @@ def timings(points: Sequence[Point]) -> Table[Point]:
     columns = [
         *pick("machine", "case"),
         *parameters_of(points),
-        *pick("step_time_s", "step_time_sd_s", "margin", "samples_per_s", "samples_per_s_sd", "rounds"),
+        *pick("step_time_s", "spread", "margin", "samples_per_s", "samples_per_s_sd", "rounds"),
         *pick("rounds_left_out", "stop_reason", "real_s", "user_s", "system_s", "max_rss_byte", "input_share"),
         *pick("flop_per_step", "byte_low_per_step", "byte_high_per_step"),
     ]
@@ -197,11 +197,12 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
 
 def _measured(group: Sequence[Point]) -> Measured:
     last = max(group, key=lambda point: (point.result.when, str(point.result.path)))
-    rates = [rate for point in group if point.valid and (rate := point.samples_per_s) is not None and usable(rate)]
+    sound = [point for point in group if point.valid and usable(point.step_time_s or 0.0)]
+    rates = [rate for point in sound if (rate := point.samples_per_s) is not None]
     if len(rates) > 1:
         return Measured(point=last, runs=len(rates), samples_per_s=statistics.fmean(rates), sd=statistics.stdev(rates))
     (deviation,) = pick("samples_per_s_sd")
-    return Measured(point=last, runs=1, samples_per_s=last.samples_per_s, sd=deviation.get(last))
+    return Measured(point=last, runs=max(1, len(sound)), samples_per_s=last.samples_per_s, sd=deviation.get(last))
 
 
 def _mean_and_sd(row: Measured) -> tuple[float, float | None] | None:
