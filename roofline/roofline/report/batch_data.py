@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.plots.throughput import Measured, measured_of
-from roofline.report.cells import Data, table_data
+from roofline.report.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.tables import Column, number, words
 from roofline.text.units import signed
@@ -67,7 +67,8 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
     steps = _steps(points, measured)
     return {
         "points": [
-            {"row": row, "batch": one.batch, "rate": one.rate, "deviation": one.deviation} for row, one in measured
+            {"row": row, "batch": one.batch, "rate": rounded(one.rate), "deviation": rounded(one.deviation)}
+            for row, one in measured
         ],
         "scaling": table_data(_COLUMNS, steps, opens=[numbers[step.row] for step in steps]),
     }

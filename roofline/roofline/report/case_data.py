@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from roofline.model.points import Point
-from roofline.report.cells import Data, table_data
+from roofline.report.cells import Data, rounded, table_data
 from roofline.report.step_data import step_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Check, Flag
@@ -28,7 +28,6 @@ _FLAGS: tuple[Column[Flag], ...] = (
 )
 _STEP, *_READINGS = pick("step_time_s", "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c")
 """Columns of a case that name, title and show the readings of its rounds as well."""
-_DIGITS = 6
 
 
 def figure_names() -> list[Data]:
@@ -49,7 +48,7 @@ def case_data(point: Point, machine: str) -> Data:
     return {
         "id": point.id,
         "machine": machine,
-        "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "")},
+        "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "", point.id)},
         "unknown": point.placement.why_not or "",
         "checks": table_data(_CHECKS, [] if record is None else record.checks),
         "flags": table_data(_FLAGS, point.flags),
@@ -98,6 +97,6 @@ def _rounds(point: Point) -> Data | None:
 def _series(column: Column[Any], values: Sequence[float]) -> Data:
     return {
         "title": one_line(column.title),
-        "values": [float(f"{value:.{_DIGITS}g}") for value in values],
+        "values": [rounded(value) for value in values],
         "shown": [column.show(value) for value in values],
     }

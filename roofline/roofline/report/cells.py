@@ -14,6 +14,8 @@ from roofline.text.printable import spreadsheet_text
 Data = dict[str, Any]
 """Plain JSON values."""
 
+_DIGITS = 6
+
 
 def table_data(
     columns: Sequence[Column[Any]],
@@ -22,7 +24,8 @@ def table_data(
     opens: Sequence[int | None] | None = None,
     sort_by: dict[str, Column[Any]] | None = None,
 ) -> Data:
-    """Make a table without the columns in which no row has a value. Where ``values`` lacks, they are the texts.
+    """Make a table without the columns in which no row has a value. ``values`` has those of each column by its
+    place, where they aren't the texts.
 
     :param opens: the number of the case or machine that a row opens.
     :param sort_by: what has the value of a column whose own is a text, by the name of the column.
@@ -31,11 +34,11 @@ def table_data(
     by = sort_by or {}
     sources = [by.get(column.name, column) for column in known]
     texts = [[shown(column, row) for column in known] for row in rows]
-    values = [[_value(source, row) for source in sources] for row in rows]
+    values = {str(place): [_value(source, row) for row in rows] for place, source in enumerate(sources)}
     made: Data = {
         "columns": [_column(column, source.name) for column, source in zip(known, sources, strict=True)],
         "shown": texts,
-        **({"values": values} if values != texts else {}),
+        "values": {place: column for place, column in values.items() if column != [row[int(place)] for row in texts]},
     }
     return made if opens is None else {**made, "opens": list(opens)}
 
@@ -53,4 +56,11 @@ def _column(column: Column[Any], name: str) -> Data:
 
 def _value(column: Column[Any], row: Any) -> Any:
     value = flat(plain_value(column, row))
+    if isinstance(value, float):
+        return rounded(value)
     return spreadsheet_text(value) if isinstance(value, str) else value
+
+
+def rounded(value: float) -> float:
+    """A number with as many digits as a chart or a spreadsheet has a use for."""
+    return float(f"{value:.{_DIGITS}g}")

@@ -56,6 +56,8 @@ def write_page(points: Sequence[Point], folder: Path) -> list[Path]:
 
 def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
     yield "overview", data.overview()
+    if (comparison := data.comparison()) is not None:
+        yield "comparison", comparison
     for number, machine in enumerate(data.machines()):
         yield f"machine-{number}", machine
     for number, of_script in enumerate(data.case_scripts()):

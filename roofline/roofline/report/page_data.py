@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
-from roofline.plots.style import PLAIN, Style, style_of, variant
+from roofline.plots.style import PLAIN, Style, style_for, style_of, variant
 from roofline.report.attention import Remark, remarks
 from roofline.report.batch_data import batch_data
 from roofline.report.case_data import case_data, figure_names
 from roofline.report.cells import Data, table_data
+from roofline.report.machines_data import machines_data
 from roofline.report.roofline_data import roofline_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.machines import Machine, machine_names, machine_of
@@ -113,6 +114,7 @@ class PageData:
 
     def overview(self) -> Data:
         """Everything that is shown before a machine is opened."""
+        colors = style_for((section.name for section in self._sections), ())
         found = remarks(self._points, self._names)
         numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
         return {
@@ -120,8 +122,13 @@ class PageData:
             "attention": table_data(_ATTENTION, found, opens=numbers),
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
+            "colors": [colors.color(section.name) for section in self._sections],
             "notes": list(self._notes),
         }
+
+    def comparison(self) -> Data | None:
+        """Machines beside each other; None where there is one."""
+        return machines_data(self._ordered, self._number) if len(self._sections) > 1 else None
 
     def machines(self) -> Iterator[Data]:
         """What each machine's section shows, in the order of the overview."""

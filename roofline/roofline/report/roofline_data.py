@@ -17,11 +17,8 @@ from roofline.plots.roofline_content import (
     marker_size,
 )
 from roofline.plots.style import PLAIN, variant
-from roofline.report.cells import Data
+from roofline.report.cells import Data, rounded
 from roofline.schema.record import Roof
-
-_DIGITS = 6
-"""Of a place: more can't be seen."""
 
 
 def roofline_data(points: Sequence[Point]) -> Data:
@@ -87,17 +84,16 @@ def _dash(name: str) -> str:
 
 
 def _place(one: Placed, row: int) -> Data:
+    place = one.point.placement
+    shares = (place.fraction_low, place.fraction_high)
     return {
         "row": row,
-        "x": _rounded(math.sqrt(one.low * one.high)),
-        "low": _rounded(one.low),
-        "high": _rounded(one.high),
-        "y": _rounded(one.attained),
+        "x": rounded(math.sqrt(one.low * one.high)),
+        "low": rounded(one.low),
+        "high": rounded(one.high),
+        "y": rounded(one.attained),
         "size": round(marker_size(one.record.case.batch), 1),
-        "open": one.point.placement.provenance == "time_only",
-        "dot": variant(one.record) != PLAIN,
+        "share": [rounded(share) for share in shares if share is not None],
+        **({"open": True} if place.provenance == "time_only" else {}),
+        **({"dot": True} if variant(one.record) != PLAIN else {}),
     }
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")

@@ -40,5 +40,5 @@ def test_who_lacks_a_package_gets_everything_else(
     code, out, err = run("report", tmp_path / "plain.json", "-o", "report")
     assert code == 0
     assert "no page: The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'\n" in err
-    assert "report/summary.md" in out
+    assert "report/env.md" in out
     assert not Path("report/index.html").exists()

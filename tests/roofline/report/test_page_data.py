@@ -73,8 +73,9 @@ def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
         "bound": "undetermined",
         "flags": "",
     }
-    values = dict(zip(columns(table), table["values"][0], strict=True))
-    assert (values["case"], values["step_time_s"], values["intensity_low_flop_per_byte"]) == ("'=1+1", 0.1, 25.0)
+    values = {name: table["values"].get(str(place)) for place, name in enumerate(columns(table))}
+    assert (values["case"], values["step_time_s"], values["intensity_low_flop_per_byte"]) == (["'=1+1"], [0.1], [25.0])
+    assert values["precision"] is None  # the text itself
 
 
 def test_what_is_not_known_of_any_case_is_said(tmp_path: Path) -> None:
@@ -106,10 +107,10 @@ def test_the_roofline_has_the_places_of_the_figure(tmp_path: Path) -> None:
     )
     (machine,) = PageData(shown).machines()
     data = machine["roofline"]
-    place = {"low": 25.0, "high": 100.0, "x": 50.0, "y": 1e12, "dot": False}
+    place = {"low": 25.0, "high": 100.0, "x": 50.0, "y": 1e12}
     assert data["points"] == [
-        {"row": 1, "size": 7.7, "open": False, **place},
-        {"row": 2, "size": 10.1, "open": True, **place, "low": 10.0, "high": 10.0, "x": 10.0},
+        {"row": 1, "size": 7.7, **place, "share": [0.1, 0.4]},
+        {"row": 2, "size": 10.1, "open": True, **place, "low": 10.0, "high": 10.0, "x": 10.0, "share": []},
     ]
     assert data["lines"] == [
         "bar: range of the intensity, from most to least bytes; size: batch; hollow: from time alone, no bound"
@@ -212,6 +213,10 @@ def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
     assert data.overview()["machines"]["shown"][1] == [
         *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21T09:00:00+00:00")
     ]
+    comparison = data.comparison()
+    assert comparison is not None
+    assert comparison["table"]["shown"][1][:5] == ["resnet18-train-b16-fp32", "a100", "702", "14", "101x"]
+    assert comparison["table"]["opens"][:2] == [2, 24]
     scripts = list(data.case_scripts())
     assert [len(script["cases"]) for script in scripts] == [20, 20, 20, 20, 4]
     tables = [machine["cases"] for machine in data.machines()]

@@ -196,6 +196,54 @@ function drawRoofline(holder, machine, shown) {
   );
 }
 
+// Cases of several machines, each in the machine's colour, under all roofs or as shares of each machine's own.
+function drawMachines(holder, machines, colors, shown, byShare) {
+  const chosen = machines.map((machine, index) => ({ ...machine.roofline, index })).filter(({ index }) => shown(index));
+  const x = [Math.min(...chosen.map((one) => one.x[0])), Math.max(...chosen.map((one) => one.x[1]))];
+  const roofs = byShare ? [] : chosen.flatMap(({ levels, ceilings, index }) => [
+    ...levels.filter((one) => one.strong).map((one) => ({ x: one.x, y: one.y, dash: "solid", index })),
+    ...ceilings.filter((one) => one.strong).map((one) => ({ x: one.x, y: [one.y, one.y], dash: one.dash, index })),
+  ]);
+  const traces = roofs.map(({ x: across, y, dash, index }) => ({
+    x: across, y, mode: "lines", hoverinfo: "skip", line: { color: visibleColor(colors[index]), width: 1.4, dash },
+  }));
+  for (const { points, index } of chosen) {
+    const drawn = byShare ? points.filter((one) => one.share.length) : points;
+    const precisions = machines[index].facets.find((facet) => facet.name === "precision");
+    const share = ({ share: [low, high] }) => Math.sqrt(low * high);
+    traces.push({
+      x: drawn.map((one) => one.x),
+      y: drawn.map((one) => (byShare ? share(one) : one.y)),
+      customdata: drawn.map((one) => [index, one.row]),
+      mode: "markers",
+      hoverinfo: "none",
+      ...(byShare ? {
+        error_y: {
+          type: "data", symmetric: false, thickness: 1.2, width: 3,
+          array: drawn.map((one) => one.share[1] - share(one)),
+          arrayminus: drawn.map((one) => share(one) - one.share[0]),
+        },
+      } : {}),
+      marker: {
+        color: visibleColor(colors[index]),
+        opacity: 1,
+        size: drawn.map((one) => POINT_TO_PIXEL * one.size),
+        symbol: drawn.map((one) => precisions.values[precisions.of[one.row]].symbol + (one.open ? "-open" : "")),
+        line: { color: ink("ground"), width: 0.8 },
+      },
+    });
+  }
+  return Plotly.react(holder, traces, layoutOf({
+    height: 480,
+    xaxis: axis("arithmetic intensity (FLOP/byte)", {
+      type: "log", range: x.map(Math.log10), tickformat: "~g", dtick: 1,
+    }),
+    yaxis: byShare
+      ? axis("share of the machine's own roof", { tickformat: ".0%", rangemode: "tozero" })
+      : axis("attained", { type: "log", tickformat: "~s", ticksuffix: "FLOP/s", dtick: 1 }),
+  }), CONFIG);
+}
+
 function drawThroughput(holder, machine, shown) {
   const look = (name, row) => {
     const facet = machine.facets.find((one) => one.name === name);

@@ -44,10 +44,72 @@ const roofline = (() => {
       label: "Machines", open: openMachine, opens: "machine", tools: false,
     }));
     place.append(...notes(content.notes));
+    if (content.machines.shown.length > 1) place.append(comparison());
     const name = content.machines.columns.findIndex((column) => nameOf(column) === "machine");
     document.getElementById("machines").append(...content.machines.shown.map((row, index) => sectionOf(row[name], index)));
     document.getElementById("case").addEventListener("close", ({ target }) => target.replaceChildren());
     themeButton();
+  }
+
+  // A part of the page that is filled when it is first opened.
+  function part(title, attributes, fill) {
+    const whole = element("details", { class: "machine", ...attributes }, element("summary", {}, element("h2", { text: title })));
+    whole.addEventListener("toggle", async () => {
+      if (!whole.open || whole.dataset.filled) return;
+      whole.dataset.filled = "yes";
+      try {
+        await fill(whole);
+      } catch (error) {
+        whole.append(...notes([error.message]));
+      }
+    });
+    return whole;
+  }
+
+  function comparison() {
+    return part("Machines beside each other", {}, async (whole) => {
+      const place = overview.machines.columns.findIndex((column) => nameOf(column) === "machine");
+      const names = overview.machines.shown.map((row) => row[place]);
+      const machines = await Promise.all(names.map((_, index) => load(`machine-${index}`)));
+      const { title, table, notes: lines } = await load("comparison");
+      const hidden = new Set();
+      let byShare = false;
+      const chart = element("div", {
+        class: "chart", role: "img", "aria-label": "Cases of all machines under their roofs; the machines' tables have them",
+      });
+      const draw = () => drawMachines(chart, machines, overview.colors, (index) => !hidden.has(index), byShare);
+      const facet = { name: "machine", values: names.map((name, index) => ({ name, color: overview.colors[index] })) };
+      const height = ["FLOP/s", "share of own roof"].map((text, index) => {
+        const radio = element("input", { type: "radio", name: "height", checked: index === 0 });
+        radio.addEventListener("change", () => {
+          byShare = index === 1;
+          draw();
+        });
+        return element("label", {}, radio, ` ${text}`);
+      });
+      whole.append(
+        element("div", { class: "toggles" },
+          togglesOf(facet, hidden, draw),
+          element("fieldset", {}, element("legend", { text: "height" }), ...height)),
+        chart,
+        element("h3", { text: title }),
+        tableOf(table, { label: title, open: openCase }),
+        ...notes(lines),
+      );
+      keepDrawn(chart, draw);
+      const rowOf = ([index, row]) => machines[index].cases.shown[row];
+      listen(
+        chart,
+        (point) => [`${rowOf(point)[0]} · ${names[point[0]]}`, ...told(machines[point[0]].cases, point[1])],
+        ([index, row]) => openCase(machines[index].cases.opens[row]),
+      );
+    });
+  }
+
+  // The figures of a row as lines, without its name and without what isn't known.
+  function told({ columns, shown }, row) {
+    return shown[row].map((text, index) => `${columns[index].title}: ${text}`)
+      .filter((_, index) => index && shown[row][index] !== "-");
   }
 
   function openMachine(number) {
@@ -58,19 +120,7 @@ const roofline = (() => {
   }
 
   function sectionOf(name, index) {
-    const whole = element(
-      "details", { class: "machine", id: `machine-${index}` },
-      element("summary", {}, element("h2", { text: name })),
-    );
-    whole.addEventListener("toggle", async () => {
-      if (!whole.open || whole.dataset.filled) return;
-      whole.dataset.filled = "yes";
-      try {
-        fillMachine(whole, await load(`machine-${index}`));
-      } catch (error) {
-        whole.append(...notes([error.message]));
-      }
-    });
+    const whole = part(name, { id: `machine-${index}` }, async (place) => fillMachine(place, await load(`machine-${index}`)));
     whole.open = index === 0;
     return whole;
   }
@@ -109,13 +159,8 @@ const roofline = (() => {
 
   // The tip of a point is its row of the table, and a click opens its case.
   function listenToCases(chart, machine) {
-    const { columns, shown, opens } = machine.cases;
-    listen(
-      chart,
-      (row) => shown[row].map((text, index) => (index ? `${columns[index].title}: ${text}` : text))
-        .filter((_, index) => shown[row][index] !== "-"),
-      (row) => openCase(opens[row]),
-    );
+    const { shown, opens } = machine.cases;
+    listen(chart, (row) => [shown[row][0], ...told(machine.cases, row)], (row) => openCase(opens[row]));
   }
 
   function fillThroughput(whole, machine, shown, redraw) {
@@ -220,9 +265,7 @@ const roofline = (() => {
       shown: rows.map((round) => [
         String(round + 1), ...parts.map((part) => part.shown[round] ?? "-"), ...(marked ? [disturbed[round] ?? "-"] : []),
       ]),
-      values: rows.map((round) => [
-        round + 1, ...parts.map((part) => part.values[round] ?? null), ...(marked ? [disturbed[round] ?? null] : []),
-      ]),
+      values: Object.fromEntries(parts.map((part, index) => [index + 1, part.values])),
     };
     place.append(element(
       "details", {}, element("summary", { text: "Rounds as a table" }), tableOf(table, { label: `Rounds of ${one.id}` }),

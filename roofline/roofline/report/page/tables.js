@@ -1,6 +1,9 @@
 "use strict";
 // Elements, and tables that sort, filter and copy. Texts of results get into the page through textContent alone.
 
+// More would make a browser slow; CSV has all.
+const MOST_ROWS = 1000;
+
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -65,7 +68,7 @@ function compare(a, b, down) {
 // test of row numbers.
 function tableOf(data, { label, open = null, opens = "case", tools = true }) {
   const state = { column: -1, down: false, words: [], chosen: () => true };
-  const values = data.values ?? data.shown;
+  const value = (row, index) => (data.values[index] ? data.values[index][row] : data.shown[row][index]);
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
   const body = element("tbody");
   const count = element("span", { class: "note" });
@@ -87,7 +90,7 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       (word) => data.shown[row].some((text) => text.toLowerCase().includes(word)),
     ));
     if (state.column >= 0) {
-      found.sort((a, b) => compare(values[a][state.column], values[b][state.column], state.down));
+      found.sort((a, b) => compare(value(a, state.column), value(b, state.column), state.down));
     }
     return found;
   }
@@ -109,8 +112,8 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
 
   function fill() {
     const shown = rows();
-    body.replaceChildren(...shown.map((row) => element("tr", {}, ...data.columns.map((_, index) => cellOf(row, index)))));
-    count.textContent = `${shown.length} of ${data.shown.length} rows`;
+    body.replaceChildren(...shown.slice(0, MOST_ROWS).map((row) => element("tr", {}, ...data.columns.map((_, index) => cellOf(row, index)))));
+    count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > MOST_ROWS ? `, the first ${MOST_ROWS} here` : ""}`;
   }
 
   const table = element("table", { "aria-label": label }, element("thead", {}, element("tr", {}, ...heads)), body);
@@ -123,7 +126,7 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       fill();
     });
     const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
-      data.columns, rows().map((row) => values[row]),
+      data.columns, rows().map((row) => data.columns.map((_, index) => value(row, index))),
     ));
     whole.prepend(element("div", { class: "bar" }, filter, copies, count));
   }
