@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -16,7 +16,7 @@ from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.output import emit
-from roofline.cli.parameters import Output, OutputFolder, format_option, width_option
+from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.text.printable import say
 from roofline.text.units import scaled
 
@@ -103,23 +103,20 @@ def _separated(values: tuple[str, ...]) -> list[str]:
     metavar="SIZE",
     help="Say the largest batch predicted to fit: 24GiB, 80GB.",
 )
-@format_option
 @click.option(
-    "-o",
-    "--output",
+    "--summaries",
     type=OutputFolder(),
     help=f"Folder to write a text per model and {SUMMARY} to.",
 )
-@width_option
+@table_options
 def complexity(
     models: tuple[str, ...],
     batches: tuple[int, ...],
     mode: Literal["train", "infer"],
     precision: str,
     device_memory: int | None,
-    form: Any,
-    output: Path | None,
-    width: int | None,
+    summaries: Path | None,
+    output: Output,
 ) -> None:
     """Parameters, work and memory of models, before anything is measured.
 
@@ -137,13 +134,9 @@ def complexity(
         refused += reasons
     if not needs:
         raise click.UsageError("\n".join(refused))
-    _show(
-        needs,
-        Output(form=form or "table", width=width),
-        f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.",
-    )
-    if output is not None:
-        _write(output, needs)
+    _show(needs, output, f"Counted in {scaled(time.perf_counter() - started, 's')} on fake tensors.")
+    if summaries is not None:
+        _write(summaries, needs)
     if refused:
         for reason in refused:
             say(f"left out: {reason}", err=True)
@@ -213,5 +206,5 @@ def _write(folder: Path, needs: list[ModelNeeds]) -> None:
         for name, content in files.items():
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        raise click.UsageError(f"-o {folder}: can't be written ({error.strerror or error})") from error
+        raise click.UsageError(f"--summaries {folder}: can't be written ({error.strerror or error})") from error
     say(f"wrote {', '.join(str(folder / name) for name in files)}", err=True)

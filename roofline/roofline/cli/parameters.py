@@ -135,7 +135,7 @@ def width_option(function: Command) -> Command:
     )(function)
 
 
-def format_option(function: Command) -> Command:
+def _format_option(function: Command) -> Command:
     """``--format``: passed on as ``form``."""
     return click.option(
         "--format",
@@ -160,7 +160,7 @@ def table_options(function: Command) -> Command:
         type=OutputFile(*FORM_BY_ENDING),
         help="File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
     )
-    return format_option(option(width_option(cast("Command", with_output))))
+    return _format_option(option(width_option(cast("Command", with_output))))
 
 
 def verbose_option(function: Command) -> Command:

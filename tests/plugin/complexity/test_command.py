@@ -45,7 +45,7 @@ def run(*arguments: str) -> Result:
 
 def test_a_text_per_model_and_a_summary_are_written(folder: Path) -> None:
     """In the folder that was asked for; the numbers are the layer's by hand."""
-    result = run("--model", "own", "--batch", "2", "4", "--device-memory", "1kB", "-o", "model_summaries")
+    result = run("--model", "own", "--batch", "2", "4", "--device-memory", "1kB", "--summaries", "model_summaries")
     assert result.exit_code == 0, result.output
     summary = json.loads((folder / "model_summaries" / "summary.json").read_text())
     own = summary["models"]["own"]
@@ -115,7 +115,7 @@ def test_work_in_another_thread_is_missing_with_the_reason(folder: Path, mode: s
         "MODELS = Registry({'threaded': lambda: SPEC})\n"
     )
     (folder / "pyproject.toml").write_text(f'[tool.roofline]\nmodels = "threaded_models_{mode}:MODELS"\n')
-    result = run("--model", "threaded", "--mode", mode, "-o", "out", "--format", "markdown")
+    result = run("--model", "threaded", "--mode", mode, "--summaries", "out", "--format", "markdown")
     assert result.exit_code == 0, result.output
     assert re.search("own: not all of it was seen: .*other threads run can't be seen", " ".join(result.output.split()))
     own = json.loads((folder / "out" / "summary.json").read_text())["models"]["own"]
@@ -140,7 +140,7 @@ def test_what_can_not_be_counted_is_left_out_and_named() -> None:
     assert [(row["model"], row["batch"]) for row in rows] == [("own", "1"), ("own", "2"), ("normed", "2")]
     *_, last = result.stderr.splitlines()
     assert last == "left out: normed: train batch must be >= 2 (a batch norm sees a single value)"
-    result = run("--model", "normed,own", "-o", "out", "--format", "csv")
+    result = run("--model", "normed,own", "--summaries", "out", "--format", "csv")
     assert result.exit_code == 1
     assert [row["model"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["own"]
     assert json.loads(Path("out", "summary.json").read_text())["models"].keys() == {"own"}
@@ -153,7 +153,7 @@ def test_what_can_not_be_counted_is_left_out_and_named() -> None:
         (["--model", "own", "--batch", "0"], "'0' is no batch size: use whole numbers from 1"),
         (["--model", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
         (["--model", "normed"], "normed: train batch must be >= 2"),
-        (["--model", "own", "-o", "pyproject.toml/x"], "can't be written"),
+        (["--model", "own", "--summaries", "pyproject.toml/x"], "can't be written"),
         (["--model", " , "], "--model names no model: give one or more"),
         ([], "Missing option '--model'"),
     ],
