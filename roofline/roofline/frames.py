@@ -46,9 +46,18 @@ class Results:
 
     @cached_property
     def cases(self) -> pd.DataFrame:
-        """A row for each case and session, with all columns of `roofline points` and `roofline metrics`."""
+        """A row for each case and session, with all columns of `roofline points` and `roofline metrics`.
+
+        ``attrs["notes"]`` says what was left out of the files, and which files of folders were, as the commands do.
+        """
         shown = cases(self.points)
-        return frame([*CASE_COLUMNS, *parameters_of(shown), *notes_of(shown)], shown)
+        made = frame([*CASE_COLUMNS, *parameters_of(shown), *notes_of(shown)], shown)
+        files = {point.result.path: point.result for point in self.points}
+        made.attrs["notes"] = [
+            *(f"skipped {reason}" for reason in self.skipped),
+            *(note for file in files.values() for note in file.notes),
+        ]
+        return made
 
     @cached_property
     def missing(self) -> pd.DataFrame:

@@ -78,7 +78,8 @@ def read_all(paths: Iterable[Path]) -> Reading:
     for reason in reading.skipped:
         say(f"skipped {reason}", err=True)
     for result in reading.files:
-        _warn(result)
+        for note in result.notes:
+            say(note, err=True)
     return reading
 
 
@@ -145,14 +146,3 @@ def _near(case: str, point: Point) -> bool:
 def listed_cases(points: Sequence[Point], named: int = 12) -> str:
     """The ids of the first ones, and how many more there are."""
     return some_of(list(dict.fromkeys(point.id for point in points)), named)
-
-
-def _warn(result: ResultFile) -> None:
-    if result.session is not None and result.session.why_incomplete is not None:
-        say(f"{result.path}: {result.session.why_incomplete}", err=True)
-    for reason in result.left_out:
-        say(f"left out, the rest of the file is used: {reason}", err=True)
-    for fault in result.faults:
-        say(f"record not read, only its times are used: {fault}", err=True)
-    if result.nonfinite:
-        say(f"{result.path}: not finite, taken as missing: {some_of(result.nonfinite, 5)}", err=True)

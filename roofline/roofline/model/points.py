@@ -67,6 +67,10 @@ class Point:
         return time_s if time_s is not None and usable(time_s) else None
 
     @property
+    def why_no_step_time(self) -> str | None:
+        return next((flag.evidence for flag in self.flags if flag.name == _NO_STEP_TIME), None)
+
+    @property
     def spread(self) -> float | None:
         """Standard deviation of the rounds that the step time is of, over the step time."""
         record = self.benchmark.record
@@ -158,6 +162,7 @@ def runs_of(points: Iterable[Point]) -> str | None:
 _RUNS_TOLD = 3
 
 
+_NO_STEP_TIME = "no_step_time"
 _NO_ROOFS = Roofs(roofs=(), why_none="no record")
 
 
@@ -177,7 +182,7 @@ def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
     elif time_s is None or not usable(time_s):
         finite = time_s is not None and math.isfinite(time_s)
         why = f"{time_s:g} s, which is not a time" if finite else "missing or not finite"
-        flags = (*flags, Flag(name="no_step_time", evidence=f"its step time is {why}", invalid=True))
+        flags = (*flags, Flag(name=_NO_STEP_TIME, evidence=f"its step time is {why}", invalid=True))
     return Point(
         result=result,
         benchmark=benchmark,

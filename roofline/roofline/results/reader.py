@@ -24,6 +24,7 @@ from roofline.results.nonfinite_json import strict
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
 from roofline.schema.round_statistics import Stats
+from roofline.text.units import some_of
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
@@ -126,6 +127,17 @@ class ResultFile:
     def faults(self) -> tuple[str, ...]:
         """Why records of this file can't be read, with the place of each."""
         return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What somebody who reads its figures must know: what is not in them, and why."""
+        incomplete = None if self.session is None else self.session.why_incomplete
+        return (
+            *([] if incomplete is None else [f"{self.path}: {incomplete}"]),
+            *(f"left out, the rest of the file is used: {reason}" for reason in self.left_out),
+            *(f"record not read, only its times are used: {fault}" for fault in self.faults),
+            *([f"{self.path}: not finite, taken as missing: {some_of(self.nonfinite, 5)}"] if self.nonfinite else []),
+        )
 
 
 def _in_utc(time: str) -> str:

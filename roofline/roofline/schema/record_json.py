@@ -19,6 +19,9 @@ class RecordError(ValueError):
     """A part of a file that is not what this version reads. The message names the key."""
 
 
+_NOT_FINITE = "not a finite number"
+
+
 def to_json(part: Record | Machine | Session) -> dict[str, Any]:
     """Plain JSON values of a part: no tuple, no NaN.
 
@@ -29,9 +32,9 @@ def to_json(part: Record | Machine | Session) -> dict[str, Any]:
     clean: dict[str, Any] = without_nonfinite(msgspec.to_builtins(part), dropped)
     for path in dropped:
         if "missing" in clean:
-            clean["missing"].setdefault(path, "not a finite number")
+            clean["missing"].setdefault(path, _NOT_FINITE)
         else:
-            clean["notes"].append(f"{path}: not a finite number")
+            clean["notes"].append(f"{path}: {_NOT_FINITE}")
     return clean
 
 
@@ -56,14 +59,21 @@ def decode(
     """Read a part back from its JSON text, as `from_json` does, and much more quickly.
 
     :param where: file and benchmark, for the message.
-    :param nonfinite: the paths of numbers that no float holds, which count as null, are added to it.
+    :param nonfinite: the paths of numbers that no float holds, which count as null, are added to it. In ``missing`` of
+        a record they are too, as `to_json` writes them.
     :param place: that of the part, with which these paths begin.
     :raises RecordError: as of `from_json`.
     """
     try:
         part = msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError:
-        return from_json(kind, without_nonfinite(json.loads(bytes(content)), nonfinite, place), where)
+        dropped: list[str] = []
+        value = without_nonfinite(json.loads(bytes(content)), dropped, place)
+        if nonfinite is not None:
+            nonfinite += dropped
+        if kind is Record and isinstance(value, dict) and isinstance(known := value.setdefault("missing", {}), dict):
+            value["missing"] = {path.removeprefix(f"{place}."): _NOT_FINITE for path in dropped} | known
+        return from_json(kind, value, where)
     except RecursionError as error:
         raise RecordError(f"{where}: {error}") from error
     _check_schema(part.schema, where)
