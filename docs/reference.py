@@ -21,8 +21,10 @@ from perftests.suite_options import SETTINGS as SUITE_SETTINGS
 from pytest_roofline.fixture import Roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import Setting
+from roofline.api import devices
 from roofline.audits.rules import RULES
 from roofline.cli import program as cli
+from roofline.frames import Results
 from roofline.schema import expected, record
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.text.units import unit_of
@@ -63,6 +65,8 @@ def reference() -> str:
         "Of `roofline points` and `metrics` (CSV, JSON) and of `rl.load(...).cases`, with the record's field that a "
         "value is from, or what it says.",
         _table(("column", "title", "unit", "from or meaning"), map(_column, CASE_COLUMNS)),
+        "Other frames of `rl.load(...)`, and `rl.devices()`, with units:",
+        _table(("frame", "columns"), _frames()),
         "## Fields of the record",
         "`extra_info.roofline` of each benchmark in a results file is a *Record*, `machine_info.roofline` a *Machine*, "
         "and the key `roofline` of the file a *Session*.",
@@ -180,6 +184,15 @@ def _column(column: Any) -> tuple[str, str, str, str]:
         value = _one_line((column.get.__doc__ or "").partition("\n\n")[0])
     value = MEANINGS.get(column.name, value)
     return f"`{column.name}`", _one_line(column.title), unit or "", value
+
+
+def _frames() -> Iterator[tuple[str, str]]:
+    """Yield the name of each frame whose columns are the same whatever was read, and these."""
+    nothing = Results(())
+    frames = {name: getattr(nothing, name) for name in ("rounds", "operations", "kernels", "roofs", "missing")}
+    for name, frame in {**frames, "devices": devices()}.items():
+        columns = [f"`{column}`{f' ({unit})' if (unit := unit_of(column)) else ''}" for column in frame.columns]
+        yield f"`{name}`", ", ".join(columns)
 
 
 def _records() -> Iterator[str]:
