@@ -159,7 +159,7 @@ def why_missing(point: Point, column: Column[Point]) -> str:
         return record.counters.reason or f"counters: {record.counters.status}"
     if first in ("placement", "sol"):
         return point.placement.why_not or point.sol.why_none or _NOT_RECORDED
-    path = ["counters"] if first == "counted" else rest if first == "record" else ["timing", *rest]
+    path = ["counters"] if first == "counted" else rest if first == "record" else ["timing", first]
     reasons = (record.missing.get(".".join(path[:end])) for end in range(len(path), 0, -1))
     return next((reason for reason in reasons if reason), no_time or _NOT_RECORDED)
 
