@@ -33,7 +33,9 @@ _BY_ENDING = {
     "c": "°C",
 }
 _AFTER_THE_UNIT = re.compile(r"(_low|_high|_sd|_per_step|_per_sample)+$")
-_RELATIVE = re.compile(r"fraction_of_.*|.*_share|margin|spread|confidence|speed_up")
+_RELATIVE = re.compile(
+    r"fraction_of_.*|(.*_)?share(_of_.*)?|margin|spread|confidence|speed_up|change|chance|least_effect|.*_over_.*"
+)
 
 
 def unit_of(name: str) -> str | None:
