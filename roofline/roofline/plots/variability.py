@@ -101,7 +101,13 @@ class Variability:
         axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
         axes.set_ylim(len(self.rows) - 0.4, -0.6)
         axes.set_yticks(range(len(self.rows)), [row.label for row in self.rows], fontsize=8.5)
-        _scale(axes, self.rows)
+        times = [
+            time_s / row.median_s - 1
+            for row in self.rows
+            for one in row.sessions
+            for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)
+        ]
+        percent_axis(axes, times)
         axes.set_xlabel("step time relative to the case's median (%)", fontsize=10, color=DARK)
 
 
@@ -230,14 +236,11 @@ _REPEAT: dict[str, Any] = {
 }
 
 
-def _scale(axes: Axes, rows: Sequence[_Row]) -> None:
-    times = [
-        time_s / row.median_s - 1
-        for row in rows
-        for one in row.sessions
-        for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)
-    ]
-    low, high = min(0.0, *times), max(0.0, *times)
+def percent_axis(axes: Axes, changes: Sequence[float]) -> None:
+    """A horizontal axis of relative differences, in percent, that has 0 and all of ``changes``: linear where they are
+    small, logarithmic on both sides of 0 where one is large.
+    """
+    low, high = min(0.0, *changes), max(0.0, *changes)
     axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else _percent(value))
     if max(high, -low) <= _LINEAR:
         pad = 0.04 * (high - low) or 0.01

@@ -11,6 +11,8 @@ from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
 from roofline.comparison.verdict_table import table
 from roofline.model.points import Point, cases
+from roofline.plots.style import Form, save
+from roofline.report.changes import changes_figure
 from roofline.report.comment import comment
 from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_files, parquet_files
@@ -27,6 +29,8 @@ Run = tuple[ResultFile, tuple[Point, ...]]
 """A result file, and its benchmarks placed."""
 
 DOCUMENT = "report.md"
+
+FORMS: tuple[Form, ...] = ("png", "svg")
 
 MOST_DRAWN = 10
 """Machines with figures: each takes 2 MB and some seconds, and nobody opens more of them one by one."""
@@ -81,15 +85,17 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     paths: list[Path] = []
     notes: list[str] = []
     if machines <= MOST_DRAWN:
-        paths, notes = draw(points, folder, ("png", "svg"))
+        paths, notes = draw(points, folder, FORMS)
     else:
         notes.append(f"figures of {machines} machines not drawn: the page has them. They are of {MOST_DRAWN} at most")
     try:
         paths[:0] = write_page(points, folder)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
+    if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:
+        paths += [save(figure, folder / f"changes.{form}", form) for form in FORMS]
     for case in extras.case_ids:
-        more_paths, more_notes = draw_case(case, points, folder, ("png", "svg"))
+        more_paths, more_notes = draw_case(case, points, folder, FORMS)
         paths += more_paths
         notes += more_notes
     pictures = [path.name for path in paths if path.suffix == ".png"]
@@ -110,10 +116,12 @@ def _texts(
 ) -> Iterator[tuple[str, str]]:
     yield from csv_files(points)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
-    yield DOCUMENT, document(points, report_tables(runs, verbose=True), pictures)
+    against = ""
     if extras.comparison is not None:
         judged = gate(extras.comparison, allow_removed=False, strict=False, in_full=False)
-        yield "comment.md", comment(extras.comparison, judged)
+        against = comment(extras.comparison, judged)
+        yield "comment.md", against
         yield "verdicts.csv", csv_of(table(extras.comparison, ""))
+    yield DOCUMENT, document(points, report_tables(runs, verbose=True), pictures, against)
     if extras.dashboards:
         yield from dashboard_files(points)

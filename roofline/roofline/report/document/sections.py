@@ -19,12 +19,13 @@ from roofline.text.printable import markdown_text
 from roofline.text.units import counted, some_of
 
 
-def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str]) -> str:
+def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str], against: str = "") -> str:
     """Markdown of all results.
 
     :param points: of all results.
     :param runs: the tables of each run, for the appendix.
     :param figures: names of the PNG files beside it.
+    :param against: Markdown of the comparison with a baseline.
     """
     measured = cases(points)
     shown, left_out = newest(measured)
@@ -37,6 +38,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         *_measurement(shown, figures),
         *_roofline(by_machine, figures),
         *_analysis(shown, names, by_machine),
+        *(("### Against the baseline", *_pictures(("changes",), figures), against) if against else ()),
         *_reproducibility(measured),
         "## Appendix A: every case",
         _shown(tables.measurements(measured)),
@@ -59,7 +61,7 @@ def _some(table: Table[Any], otherwise: str) -> str:
 def _pictures(kinds: Sequence[str], figures: Sequence[str]) -> Iterator[str]:
     """A name is safe where it stands, see `roofline.plots.style.slug`."""
     for name in figures:
-        if name.startswith(tuple(f"{kind}-" for kind in kinds)):
+        if Path(name).stem.partition("-")[0] in kinds:
             yield f"![{markdown_text(Path(name).stem)}]({name})"
 
 

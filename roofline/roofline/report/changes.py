@@ -1,0 +1,111 @@
+"""A comparison as a figure: the change of each case with its interval, the worst at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from roofline.comparison.comparison import Compared, Comparison, Outcome
+from roofline.comparison.effect import Effect
+from roofline.comparison.verdict_table import sentence
+from roofline.plots.layout import figure_of
+from roofline.plots.style import DARK, FAINT, handle, tidy
+from roofline.plots.variability import percent_axis
+from roofline.text.printable import printable
+from roofline.text.units import counted, percent, signed_range
+from roofline.text.wrapping import cut
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 60
+_ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.26, 1.2, 4.3, -2.35
+"""Inches."""
+_NAME = 46
+"""Characters of a case's name."""
+_STYLE: dict[Outcome, tuple[str, str]] = {
+    "slower": ("#D55E00", "v"),
+    "not comparable": ("#CC79A7", "X"),
+    "inconclusive": ("#7A7A7A", "o"),
+    "faster": ("#009E73", "^"),
+    "same": ("#0072B2", "s"),
+}
+"""Colour and marker of a verdict: each of them tells it alone."""
+
+
+def changes_figure(comparison: Comparison) -> Figure | None:
+    """Draw the cases that have an estimate; None where none has."""
+    rows = [(case, case.effect) for case in comparison.cases if case.effect is not None]
+    if not rows:
+        return None
+    changes = _Changes(comparison, rows)
+    return figure_of(changes, sentence(comparison), height=changes.height, width=_WIDTH, left=_LEFT)
+
+
+class _Changes:
+    """The drawing, as `roofline.plots.layout` lays it out.
+
+    :param rows: the cases that have an estimate, the worst first. Above `MOST_ROWS`, the others are counted.
+    """
+
+    def __init__(self, comparison: Comparison, rows: Sequence[tuple[Compared, Effect]]) -> None:
+        self._confidence = comparison.settings.confidence
+        self._least = comparison.settings.least_effect
+        self._rows = rows[:MOST_ROWS]
+        self._several = len(comparison.machines) > 1
+        self.lines = [
+            f"change of the step time with its {percent(self._confidence)} interval; between the lines, by less than"
+            f" {percent(self._least)}, it does not matter"
+        ]
+        without = len(comparison.cases) - len(rows)
+        below = len(rows) - len(self._rows)
+        self.footer = [f"Not drawn, without an estimate: {counted(without, 'case')}"] * bool(without)
+        self.footer += [f"Not drawn, for want of room: {counted(below, 'case')}"] * bool(below)
+        drawn = {case.outcome for case, _ in self._rows}
+        self.legend = [
+            handle(outcome, color=color, marker=marker)
+            for outcome, (color, marker) in _STYLE.items()
+            if outcome in drawn
+        ]
+
+    @property
+    def height(self) -> float:
+        """Inches of the axes."""
+        return max(_LEAST_HEIGHT, _ROW * len(self._rows))
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        tidy(axes)
+        axes.grid(visible=False, axis="y")
+        ends = [self._ends(effect) for _, effect in self._rows]
+        for place, ((case, effect), (low, high)) in enumerate(zip(self._rows, ends, strict=True)):
+            color, marker = _STYLE[case.outcome]
+            axes.plot([low, high], [place, place], color=color, linewidth=1.6, zorder=3)
+            axes.plot([effect.ratio - 1], [place], marker, color=color, markersize=6, zorder=4)
+            axes.annotate(
+                signed_range((low, high)),
+                (1, place),
+                xycoords=("axes fraction", "data"),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                color=DARK,
+                annotation_clip=False,
+            )
+        for place_of_line in (-self._least, self._least):
+            axes.axvline(place_of_line, color=FAINT, linewidth=1, linestyle="--", zorder=1)
+        axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
+        axes.set_ylim(len(self._rows) - 0.4, -0.6)
+        axes.set_yticks(range(len(self._rows)), [self._label(case) for case, _ in self._rows], fontsize=8.5)
+        percent_axis(axes, [-self._least, self._least, *(end for both in ends for end in both)])
+        axes.set_xlabel("change of the step time (%)", fontsize=10, color=DARK)
+
+    def _ends(self, effect: Effect) -> tuple[float, float]:
+        low, high = effect.interval(self._confidence)
+        return low - 1, high - 1
+
+    def _label(self, case: Compared) -> str:
+        name = f"{case.match.id} ({case.match.machine.label})" if self._several else case.match.id
+        return cut(printable(name), _NAME)

@@ -1,0 +1,85 @@
+"""What a report has beside a baseline: a comment with the worst first, which is never too long, a figure, a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roofline.comparison.comparison import Comparison, Settings, compare_paths
+from roofline.comparison.gate import gate
+from roofline.machine.published import load
+from roofline.report import folder
+from roofline.report.changes import changes_figure
+from roofline.report.comment import LONGEST, comment
+from tests.roofline.comparison import sessions
+from tests.roofline.conftest import Run
+from tests.roofline.plots.figure_texts import overlaps
+
+TIMES = {"same": 0.01, "slower": 0.1, "removed": 0.1, "much_slower": 0.1}
+NOW = {"same": 0.01, "slower": 0.15, "much_slower": 0.3}
+ORDER = [f"{model}-train-b32-fp32" for model in ("much_slower", "slower", "removed", "same")]
+
+
+def _sides(folder: Path) -> tuple[list[Path], list[Path]]:
+    return sessions.side(folder / "base", TIMES), sessions.side(folder / "new", NOW, first=10)
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """One case the same, two slower, one gone."""
+    base, new = _sides(tmp_path_factory.mktemp("sides"))
+    return compare_paths(base, new, Settings(least_effect=0.2), load())
+
+
+def _comment(comparison: Comparison, longest: int = LONGEST) -> str:
+    return comment(comparison, gate(comparison, allow_removed=False, strict=False, in_full=False), longest)
+
+
+def _rows(text: str) -> list[str]:
+    return [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")][2:]
+
+
+def test_the_worst_stand_first_and_what_is_the_same_is_counted(comparison: Comparison) -> None:
+    """Under a sentence that says what came of it, with what the gate says."""
+    text = _comment(comparison)
+    assert text.startswith("**Regression: 2 cases slower, of 3 compared (2 slower, 1 removed, 1 same)**")
+    assert _rows(text) == ORDER[:3]
+    assert "- Not in the table: 1 case the same" in text
+    assert "- Error: slower: " in text
+
+
+@pytest.mark.parametrize(("less", "told"), [(10, "for want of room: 2 cases"), (1100, "There is more: it does not")])
+def test_what_does_not_fit_is_left_out_and_told(comparison: Comparison, less: int, told: str) -> None:
+    """First rows, from the best on; then whatever stands last."""
+    longest = len(_comment(comparison)) - less
+    text = _comment(comparison, longest)
+    assert len(text) <= longest
+    assert told in text
+
+
+def test_changes_are_drawn_with_their_intervals(comparison: Comparison) -> None:
+    """The worst at the top; a verdict is told by its marker, too, and no text lies on another."""
+    figure = changes_figure(comparison)
+    assert figure is not None
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [ORDER[0], ORDER[1], ORDER[3]]
+    assert [line.get_marker() for line in axes.lines if line.get_marker() != "None"] == ["v", "v", "s"]
+    assert "Not drawn, without an estimate: 1 case" in [text.get_text() for text in axes.texts]
+    assert overlaps(figure) == []
+
+
+def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says in report.md what came of it. Figures of the machines are drawn elsewhere."""
+    monkeypatch.setattr(folder, "MOST_DRAWN", 0)
+    monkeypatch.setattr(folder, "parquet_files", lambda _: ())
+    base, new = _sides(tmp_path)
+    code, out, _ = run("report", *new, "--baseline", *base, "--dashboards", "-o", "all")
+    assert code == 0
+    assert [path for path in out.split("\n\n")[-1].split() if "/page" not in path and "index" not in path] == [
+        *("all/changes.png", "all/changes.svg", "all/roofline_points.csv", "all/metrics.csv", "all/env.md"),
+        *("all/comment.md", "all/verdicts.csv", "all/report.md"),
+        *("all/github-action-benchmark-epyc-2cpu.json", "all/bencher-epyc-2cpu.json"),
+    ]
+    report, told = (Path(f"all/{name}.md").read_text(encoding="utf-8") for name in ("report", "comment"))
+    assert f"### Against the baseline\n\n![changes](changes.png)\n\n{told}" in report
