@@ -40,21 +40,26 @@ def figure_names() -> list[Data]:
 
 def case_data(point: Point, machine: str) -> Data:
     """Make the panel of a case. ``figures`` has the texts of those known, by their place in `figure_names`.
+    What a case has none of isn't there.
 
     :param machine: its name on the page.
     """
     record = point.benchmark.record
+    checks = () if record is None else record.checks
+    parts = {
+        "unknown": point.placement.why_not,
+        "checks": table_data(_CHECKS, checks) if checks else None,
+        "flags": table_data(_FLAGS, point.flags) if point.flags else None,
+        "rounds": _rounds(point),
+        "step": step_data(point),
+    }
     texts = [shown(column, point) for column in CASE_COLUMNS]
     return {
         "id": point.id,
         "machine": machine,
         "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "", point.id)},
-        "unknown": point.placement.why_not or "",
-        "checks": table_data(_CHECKS, [] if record is None else record.checks),
-        "flags": table_data(_FLAGS, point.flags),
         "command": command_of(point),
-        "rounds": _rounds(point),
-        "step": step_data(point),
+        **{name: part for name, part in parts.items() if part},
     }
 
 

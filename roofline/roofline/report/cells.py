@@ -35,10 +35,11 @@ def table_data(
     sources = [by.get(column.name, column) for column in known]
     texts = [[shown(column, row) for column in known] for row in rows]
     values = {str(place): [_value(source, row) for row in rows] for place, source in enumerate(sources)}
+    differing = {place: column for place, column in values.items() if column != [row[int(place)] for row in texts]}
     made: Data = {
         "columns": [_column(column, source.name) for column, source in zip(known, sources, strict=True)],
         "shown": texts,
-        "values": {place: column for place, column in values.items() if column != [row[int(place)] for row in texts]},
+        **({"values": differing} if differing else {}),
     }
     return made if opens is None else {**made, "opens": list(opens)}
 

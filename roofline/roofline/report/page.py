@@ -60,6 +60,9 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
         yield "comparison", comparison
     for number, machine in enumerate(data.machines()):
         yield f"machine-{number}", machine
+    for number, rounds in enumerate(data.rounds()):
+        if rounds is not None:
+            yield f"rounds-{number}", rounds
     for number, of_script in enumerate(data.case_scripts()):
         yield f"cases-{number}", of_script
 

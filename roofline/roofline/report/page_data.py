@@ -14,6 +14,7 @@ from roofline.report.case_data import case_data, figure_names
 from roofline.report.cells import Data, table_data
 from roofline.report.machines_data import machines_data
 from roofline.report.roofline_data import roofline_data
+from roofline.report.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.point_tables import roofs_table
@@ -56,11 +57,16 @@ _SYMBOLS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """A machine and its newest cases."""
+    """A machine, its newest cases, and these with all older results of theirs."""
 
     name: str
     machine: Machine
     points: list[Point]
+    sessions: list[Point]
+
+    def rounds(self) -> Data | None:
+        """How far the rounds of its cases differ."""
+        return rounds_data(self.sessions, self.points)
 
 
 _MACHINES: tuple[Column[_Section], ...] = (
@@ -86,14 +92,19 @@ class PageData:
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
-        self._points, self._notes = newest(cases(points))
+        sessions = cases(points)
+        self._points, self._notes = newest(sessions)
         self._names = machine_names(self._points)
         self._style = style_of(point.benchmark.record for point in self._points)
         by_machine: dict[Machine, list[Point]] = {}
         for point in self._points:
             by_machine.setdefault(machine_of(point), []).append(point)
+        by_session: dict[Machine, list[Point]] = {}
+        for point in sessions:
+            by_session.setdefault(machine_of(point), []).append(point)
         self._sections = [
-            _Section(name=name, machine=machine, points=by_machine[machine]) for machine, name in self._names.items()
+            _Section(name=name, machine=machine, points=by_machine[machine], sessions=by_session[machine])
+            for machine, name in self._names.items()
         ]
         self._ordered = [point for section in self._sections for point in section.points]
         self._number = {id(point): number for number, point in enumerate(self._ordered)}
@@ -123,8 +134,13 @@ class PageData:
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
             "colors": [colors.color(section.name) for section in self._sections],
+            "rounds": [section.rounds() is not None for section in self._sections],
             "notes": list(self._notes),
         }
+
+    def rounds(self) -> Iterator[Data | None]:
+        """How far the rounds of each machine's cases differ, in the order of the overview."""
+        return (section.rounds() for section in self._sections)
 
     def comparison(self) -> Data | None:
         """Machines beside each other; None where there is one."""

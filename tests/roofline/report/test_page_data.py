@@ -200,7 +200,21 @@ def test_a_step_is_taken_apart(tmp_path: Path) -> None:
         *("mm\n  fp32 1024x1024x1024", "outside of operations", "step")
     ]
     assert tables["Memory of a step by part"]["shown"] == [["parameters", "1.00 GB"], ["activations", "2.00 GB"]]
-    assert case_data(bare, "")["step"] == []
+    assert "step" not in case_data(bare, "")
+
+
+def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:
+    """Relative to the median of the sessions' step times; the row opens the newest."""
+    rounds = Rounds(steps=2, wall_s=(0.2, 0.3), disturbed=(None, "steal"))
+    old = build.session(build.roofs(), started_at="2026-11-19T10:00:00+00:00")
+    older = build.result(tmp_path / "a.json", [build.record()], of=old)
+    records = [build.record(timing=build.timing(rounds=rounds)), build.record(case=build.case(id="other"))]
+    newer = build.result(tmp_path / "b.json", records)
+    (made,) = PageData([*points_of(older, load(None)), *points_of(newer, load(None))]).rounds()
+    assert made is not None
+    row, other = made["rows"]
+    assert (row["label"], row["row"], other["row"]) == ("resnet50-train-b32-fp32", 0, 1)
+    assert (row["rounds"][19:], row["disturbed"]) == ([0.0, 0.0, 0.5], [21])
 
 
 def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
@@ -216,7 +230,7 @@ def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
     comparison = data.comparison()
     assert comparison is not None
     assert comparison["table"]["shown"][1][:5] == ["resnet18-train-b16-fp32", "a100", "702", "14", "101x"]
-    assert comparison["table"]["opens"][:2] == [2, 24]
+    assert comparison["table"]["opens"][:2] == [1, 24]
     scripts = list(data.case_scripts())
     assert [len(script["cases"]) for script in scripts] == [20, 20, 20, 20, 4]
     tables = [machine["cases"] for machine in data.machines()]

@@ -281,6 +281,45 @@ function drawThroughput(holder, machine, shown) {
   }), CONFIG);
 }
 
+// A row for each case, its rounds in their order from the top.
+function drawVariability(holder, rows) {
+  const places = (count, row) => Array.from({ length: count }, (_, index) => row + 0.7 * ((index + 0.5) / count - 0.5));
+  const traces = rows.map(({ label, row, rounds, disturbed }, place) => {
+    const marked = new Set(disturbed);
+    return {
+      x: rounds,
+      y: places(rounds.length, place),
+      customdata: rounds.map((_, index) => ({
+        row, lines: [label, `round ${index + 1} of ${rounds.length}${marked.has(index) ? ", disturbed from outside" : ""}`],
+      })),
+      mode: "markers",
+      hoverinfo: "none",
+      marker: {
+        size: 5,
+        opacity: 1,
+        color: rounds.map((_, index) => (marked.has(index) ? "#D55E00" : ink("link"))),
+        symbol: rounds.map((_, index) => (marked.has(index) ? "x" : "circle")),
+      },
+    };
+  });
+  rows.forEach(({ label, row, repeats }, place) => traces.push({
+    x: repeats,
+    y: repeats.map(() => place),
+    customdata: repeats.map((_, index) => ({ row, lines: [label, `repeat ${index + 1} of ${repeats.length}`] })),
+    mode: "markers",
+    hoverinfo: "none",
+    marker: { size: 9, symbol: "line-ns-open", color: ink("text") },
+  }));
+  return Plotly.react(holder, traces, layoutOf({
+    height: 110 + 26 * rows.length,
+    xaxis: axis("step time relative to the case's median", { tickformat: "+.1~%", zeroline: true, zerolinecolor: ink("line") }),
+    yaxis: axis("", {
+      automargin: true, range: [rows.length - 0.4, -0.6], showgrid: false,
+      tickvals: rows.map((_, place) => place), ticktext: rows.map(({ label }) => escaped(label)),
+    }),
+  }), CONFIG);
+}
+
 function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
   const disturbed = (index) => rounds.disturbed[index] !== undefined;

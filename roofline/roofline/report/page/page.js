@@ -52,8 +52,8 @@ const roofline = (() => {
   }
 
   // A part of the page that is filled when it is first opened.
-  function part(title, attributes, fill) {
-    const whole = element("details", { class: "machine", ...attributes }, element("summary", {}, element("h2", { text: title })));
+  function part(title, attributes, fill, heading = "h2") {
+    const whole = element("details", { class: "machine", ...attributes }, element("summary", {}, element(heading, { text: title })));
     whole.addEventListener("toggle", async () => {
       if (!whole.open || whole.dataset.filled) return;
       whole.dataset.filled = "yes";
@@ -120,12 +120,12 @@ const roofline = (() => {
   }
 
   function sectionOf(name, index) {
-    const whole = part(name, { id: `machine-${index}` }, async (place) => fillMachine(place, await load(`machine-${index}`)));
+    const whole = part(name, { id: `machine-${index}` }, async (place) => fillMachine(place, await load(`machine-${index}`), index));
     whole.open = index === 0;
     return whole;
   }
 
-  function fillMachine(whole, machine) {
+  function fillMachine(whole, machine, index) {
     const hidden = machine.facets.map(() => new Set());
     const shown = (row) => machine.facets.every((facet, place) => !hidden[place].has(facet.of[row]));
     const chart = element("div", {
@@ -149,6 +149,7 @@ const roofline = (() => {
       table,
     );
     if (machine.throughput) fillThroughput(whole, machine, shown, redraw);
+    if (overview.rounds[index]) whole.append(variability(machine, index, shown, redraw));
     if (machine.roofs.shown.length) {
       whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));
     }
@@ -184,6 +185,20 @@ const roofline = (() => {
       element("h4", { text: "Gain of each doubling of the batch" }),
       tableOf(scaling, { label: `Batch scaling of ${machine.title}`, open: openCase }),
     );
+  }
+
+  function variability(machine, index, shown, redraw) {
+    return part("Variability", {}, async (whole) => {
+      const { rows, notes: lines } = await load(`rounds-${index}`);
+      const chart = element("div", {
+        class: "chart", role: "img", "aria-label": `Rounds of each case of ${machine.title}; each case's panel has them as a table`,
+      });
+      const draw = () => drawVariability(chart, rows.filter(({ row }) => row === null || shown(row)));
+      whole.append(chart, ...notes(lines));
+      redraw.push(draw);
+      keepDrawn(chart, draw);
+      listen(chart, ({ lines: told }) => told, ({ row }) => row !== null && openCase(machine.cases.opens[row]));
+    }, "h3");
   }
 
   function togglesOf(facet, hidden, changed) {
@@ -224,14 +239,14 @@ const roofline = (() => {
   function fillCase(place, one) {
     place.append(...notes([one.machine, one.unknown].filter(Boolean)));
     for (const [heading, table] of [["Flags", one.flags], ["Proofs", one.checks]]) {
-      if (table.shown.length) {
+      if (table) {
         place.append(element("h3", { text: heading }), tableOf(table, { label: `${heading} of ${one.id}`, tools: false }));
       }
     }
     place.append(element("h3", { text: "Rounds" }));
     if (one.rounds) fillRounds(place, one);
     else place.append(...notes(["The file has no times of its rounds."]));
-    for (const { title: heading, table, notes: lines } of one.step) {
+    for (const { title: heading, table, notes: lines } of one.step ?? []) {
       place.append(element("h3", { text: heading }), tableOf(table, { label: heading, tools: false }), ...notes(lines));
     }
     place.append(

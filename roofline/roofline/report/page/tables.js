@@ -68,7 +68,7 @@ function compare(a, b, down) {
 // test of row numbers.
 function tableOf(data, { label, open = null, opens = "case", tools = true }) {
   const state = { column: -1, down: false, words: [], chosen: () => true };
-  const value = (row, index) => (data.values[index] ? data.values[index][row] : data.shown[row][index]);
+  const value = (row, index) => (data.values?.[index] ? data.values[index][row] : data.shown[row][index]);
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
   const body = element("tbody");
   const count = element("span", { class: "note" });
