@@ -142,10 +142,15 @@ class Style:
         ]
 
 
+def has_ready_data(record: Record) -> bool:
+    """True if no loader feeds the case: its data are synthetic or given by the test."""
+    return record.case.data in _READY
+
+
 def variant(record: Record) -> str:
     """In words what differs from `PLAIN`: layout, where the data come from, compiled; or the input pipeline's test."""
     case = record.case
-    data = "" if case.data in _READY else case.data
+    data = "" if has_ready_data(record) else case.data
     if case.config.get("test") == TEST:
         data = f"input test: {data or 'ready'}"
     layout = "" if case.layout == "contiguous" else case.layout or "mixed layouts"

@@ -13,6 +13,7 @@ from roofline.report.batch_data import batch_data
 from roofline.report.case_data import case_data, figure_names
 from roofline.report.cells import Data, table_data
 from roofline.report.machines_data import machines_data
+from roofline.report.pairs_data import pairs_data
 from roofline.report.roofline_data import roofline_data
 from roofline.report.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
@@ -161,6 +162,7 @@ class PageData:
                 "unknown": _unknown(points),
                 "roofline": roofline_data(points),
                 "throughput": batch_data(points, numbers),
+                "pairs": pairs_data(points, numbers),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
 

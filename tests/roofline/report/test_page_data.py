@@ -190,6 +190,29 @@ def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
     assert machine["throughput"]["points"][1] == {"row": 1, "batch": 2, "rate": 10.0, "deviation": 0.2}
 
 
+def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
+    """Training and inference, compiled and eager, real and ready data; of what has a third there is no pair."""
+
+    def record(name: str, step_s: float, **changes: Any) -> Any:
+        rounds = Rounds(steps=1, wall_s=(step_s,))
+        return build.record(case=build.case(id=name, **changes), timing=build.timing(step_s, rounds=rounds))
+
+    shown = points(
+        tmp_path,
+        *(record("train", 0.3), record("infer", 0.1, mode="infer")),
+        *(record("compiled", 0.15, config={"compile": "default"}), record("photos", 0.6, data="sample")),
+        *(record("other", 0.2, model="vgg16"), record("a", 0.3, model="vgg16", data="x")),
+        record("b", 0.3, model="vgg16", data="y"),
+    )
+    (machine,) = PageData(shown).machines()
+    assert machine["pairs"]["shown"] == [
+        ["training against inference", "train", "infer", "300 ms", "100 ms", "3.00x"],
+        ["compiled against eager", "compiled", "train", "150 ms", "300 ms", "0.500x"],
+        ["real against ready data", "photos", "train", "600 ms", "300 ms", "2.00x"],
+    ]
+    assert machine["pairs"]["opens"] == [0, 2, 3]
+
+
 def test_a_step_is_taken_apart(tmp_path: Path) -> None:
     """By what bounds it, by operation and by part of its memory, where that was recorded."""
     parts = {"parameter_byte": 10**9, "activation_byte": 2 * 10**9}

@@ -149,6 +149,12 @@ const roofline = (() => {
       table,
     );
     if (machine.throughput) fillThroughput(whole, machine, shown, redraw);
+    if (machine.pairs) {
+      whole.append(
+        element("h3", { text: "Cases that differ in one thing" }),
+        tableOf(machine.pairs, { label: `Pairs of cases of ${machine.title}`, open: openCase }),
+      );
+    }
     if (overview.rounds[index]) whole.append(variability(machine, index, shown, redraw));
     if (machine.roofs.shown.length) {
       whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));

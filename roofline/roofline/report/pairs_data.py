@@ -1,0 +1,90 @@
+"""Pairs of cases that differ in one thing: training or inference, compiled or eager, real or ready data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from roofline.model.points import Point
+from roofline.model.speed_of_light import compiled
+from roofline.plots.style import has_ready_data
+from roofline.report.cells import Data, table_data
+from roofline.schema.amounts import usable
+from roofline.schema.record import Record
+from roofline.show.columns import pick
+from roofline.show.tables import Column, number, words
+from roofline.text.units import significant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    what: str
+    point: Point
+    against: Point
+
+    @property
+    def time_ratio(self) -> float | None:
+        """Step time over that of the other case."""
+        own, other = self.point.step_time_s, self.against.step_time_s
+        if own is None or other is None or not usable(own) or not usable(other):
+            return None
+        return own / other
+
+
+_KINDS: dict[str, Callable[[Record], bool]] = {
+    "training against inference": lambda record: record.case.mode == "train",
+    "compiled against eager": compiled,
+    "real against ready data": lambda record: not has_ready_data(record),
+}
+"""Each by what the first of a pair is, and the other isn't."""
+
+
+def _both(name: str, title: str) -> tuple[Column[_Pair], Column[_Pair]]:
+    (column,) = pick(name)
+    own, other = column.of(attrgetter("point")), column.of(attrgetter("against"))
+    return own, Column(name=f"{name}_against", title=title, get=other.get, show=column.show, right=column.right)
+
+
+_CASE, _AGAINST = _both("case", "against")
+_STEP, _OTHER_STEP = _both("step_time_s", "the other's")
+_COLUMNS: tuple[Column[_Pair], ...] = (
+    words("what"),
+    *(_CASE, _AGAINST, _STEP, _OTHER_STEP),
+    number("time_ratio", "times as long", show=lambda value: f"{significant(value)}x"),
+    *(column.of(attrgetter("point")) for column in pick("input_share")),
+)
+
+
+def pairs_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
+    """A table of the pairs among the cases of one machine; None without any.
+
+    :param points: all rows of its table, in their order.
+    :param numbers: those of the points, by which they are opened.
+    """
+    number_of = {id(point): number for point, number in zip(points, numbers, strict=True)}
+    pairs = [pair for what in _KINDS for pair in _pairs(points, what)]
+    if not pairs:
+        return None
+    return table_data(_COLUMNS, pairs, opens=[number_of[id(pair.point)] for pair in pairs])
+
+
+def _pairs(points: Sequence[Point], what: str) -> Iterator[_Pair]:
+    """Pairs that differ in this alone, and have no third."""
+    groups: dict[tuple[object, ...], list[tuple[bool, Point]]] = {}
+    for point in points:
+        record = point.benchmark.record
+        if record is None or not point.valid or record.case.mode not in ("train", "infer"):
+            continue
+        case = record.case
+        others = tuple(of(record) for kind, of in _KINDS.items() if kind != what)
+        # Two kinds of real data are no difference of this kind.
+        data = None if what == "real against ready data" else case.data
+        test = str(case.config.get("test"))
+        key = (case.model, case.batch, case.precision, case.layout, case.sample_unit, data, test, *others)
+        groups.setdefault(key, []).append((_KINDS[what](record), point))
+    for members in groups.values():
+        own = [point for first, point in members if first]
+        other = [point for first, point in members if not first]
+        if len(own) == len(other) == 1:
+            yield _Pair(what=what, point=own[0], against=other[0])
