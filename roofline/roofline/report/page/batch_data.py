@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.plots.throughput import Measured, measured_of
-from roofline.report.cells import Data, rounded, table_data
+from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.tables import Column, number, words
 from roofline.text.units import signed

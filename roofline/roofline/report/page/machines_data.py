@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from roofline.model.points import Point
-from roofline.report.cells import Data, table_data
+from roofline.report.page.cells import Data, table_data
 from roofline.show.columns import pick
 from roofline.show.machines import Row, machines_table
 from roofline.show.tables import Column

@@ -7,8 +7,8 @@ from typing import Any
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
-from roofline.report.case_data import case_data, command_of, figure_names
-from roofline.report.page_data import PageData
+from roofline.report.page.case_data import case_data, command_of, figure_names
+from roofline.report.page.page_data import PageData
 from roofline.results.reader import read_file
 from roofline.schema.record import Check, Flag, NotMeasured, Rounds
 from tests.roofline import build

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from roofline.model.points import Point
-from roofline.report.cells import Data, rounded, table_data
-from roofline.report.step_data import step_data
+from roofline.report.page.cells import Data, rounded, table_data
+from roofline.report.page.step_data import step_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Check, Flag
 from roofline.show.columns import CASE_COLUMNS, MEANINGS, pick

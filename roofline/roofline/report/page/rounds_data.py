@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from roofline.model.points import Point
 from roofline.plots.variability import Variability
-from roofline.report.cells import Data, rounded
+from roofline.report.page.cells import Data, rounded
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
 

@@ -17,7 +17,7 @@ from roofline.plots.roofline_content import (
     marker_size,
 )
 from roofline.plots.style import PLAIN, variant
-from roofline.report.cells import Data, rounded
+from roofline.report.page.cells import Data, rounded
 from roofline.schema.record import Roof
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from roofline.files.writing import write_bytes, write_text
 from roofline.model.points import Point
-from roofline.report.cells import Data
-from roofline.report.page_data import PageData
+from roofline.report.page.cells import Data
+from roofline.report.page.page_data import PageData
 
 PAGE = "index.html"
 _BESIDE = "page"
@@ -39,7 +39,7 @@ def write_page(points: Sequence[Point], folder: Path) -> list[Path]:
     except ImportError as error:
         raise LacksPageLibraries("The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'") from error
     data, beside = PageData(points), folder / _BESIDE
-    own = files("roofline.report") / _BESIDE
+    own = files("roofline.report.page") / "assets"
     for name in _OWN:
         write_bytes(beside / name, (own / name).read_bytes())
     write_bytes(beside / "plotly.min.js", plotly.read_bytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.model.points import Point
-from roofline.report.cells import Data, table_data
+from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_table, reconciliation_table

@@ -9,7 +9,7 @@ from operator import attrgetter
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
 from roofline.plots.style import has_ready_data
-from roofline.report.cells import Data, table_data
+from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.columns import pick

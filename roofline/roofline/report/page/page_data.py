@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import PLAIN, Style, style_for, style_of, variant
-from roofline.report.attention import Remark, remarks
-from roofline.report.batch_data import batch_data
-from roofline.report.case_data import case_data, figure_names
-from roofline.report.cells import Data, table_data
-from roofline.report.machines_data import machines_data
-from roofline.report.pairs_data import pairs_data
-from roofline.report.roofline_data import roofline_data
-from roofline.report.rounds_data import rounds_data
+from roofline.report.page.attention import Remark, remarks
+from roofline.report.page.batch_data import batch_data
+from roofline.report.page.case_data import case_data, figure_names
+from roofline.report.page.cells import Data, table_data
+from roofline.report.page.machines_data import machines_data
+from roofline.report.page.pairs_data import pairs_data
+from roofline.report.page.roofline_data import roofline_data
+from roofline.report.page.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.point_tables import roofs_table
