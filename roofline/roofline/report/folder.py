@@ -89,7 +89,7 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     else:
         notes.append(f"figures of {machines} machines not drawn: the page has them. They are of {MOST_DRAWN} at most")
     try:
-        paths[:0] = write_page(points, folder)
+        paths[:0] = write_page(points, folder, extras.comparison)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
     if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:

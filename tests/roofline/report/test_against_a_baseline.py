@@ -9,9 +9,13 @@ import pytest
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import gate
 from roofline.machine.published import load
+from roofline.model.points import place_all
 from roofline.report import folder
 from roofline.report.changes import changes_figure
 from roofline.report.comment import LONGEST, comment
+from roofline.report.page.page_data import PageData
+from roofline.results.reader import read
+from roofline.text.units import signed
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
 from tests.roofline.plots.figure_texts import overlaps
@@ -83,3 +87,17 @@ def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, m
     ]
     report, told = (Path(f"all/{name}.md").read_text(encoding="utf-8") for name in ("report", "comment"))
     assert f"### Against the baseline\n\n![changes](changes.png)\n\n{told}" in report
+
+
+def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path) -> None:
+    """On the page, after what is wrong altogether; the verdicts are those of the comment, with all cases."""
+    points = place_all(read(_sides(tmp_path)[1]).files, load())
+    overview = PageData(points, comparison).overview()
+    rows = overview["attention"]["shown"][:2]
+    assert [row[:3] for row in rows] == [
+        [f"slower: {signed(case.change)}", case.match.id, "epyc-2cpu"] for case in comparison.cases[:2]
+    ]
+    assert [row[1] for row in rows] == ORDER[:2]
+    verdicts = overview["verdicts"]
+    assert verdicts["title"] == "3 cases compared: 2 slower, 1 removed, 1 same"
+    assert [row[0] for row in verdicts["table"]["shown"]] == ORDER

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point
 from roofline.show.machines import Machine, machine_of
-from roofline.text.units import counted, percent
+from roofline.text.units import counted, percent, signed
 
 _MOST = 30
 """Rows of one kind that are listed."""
@@ -28,15 +29,19 @@ class Remark:
     point: Point | None = None
 
 
-def remarks(points: Sequence[Point], names: Mapping[Machine, str]) -> list[Remark]:
+def remarks(
+    points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison | None = None
+) -> list[Remark]:
     """List what needs attention, the worst first.
 
     :param points: the cases that are shown.
     :param names: of their machines.
+    :param comparison: of them with a baseline.
     """
     without_number = list(_without_number(points))
     kinds = (
         _invalid(points, names),
+        () if comparison is None else _slower(points, names, comparison),
         (one for one in without_number if one.what != _SKIPPED),
         _doubtful_roofs(points, names),
         _flagged(points, names),
@@ -59,6 +64,22 @@ def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
         failed = flag.name.endswith(_DISPROVED)
         what = f"failed proof: {flag.name.removesuffix(_DISPROVED)}" if failed else f"invalid: {flag.name}"
         yield _remark(point, names, what, flag.evidence)
+
+
+def _slower(points: Iterable[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
+    """Cases that take longer than in the baseline, the worst first."""
+    shown = {(point.id, point.result.machine_label): point for point in points}
+    for case in comparison.of("slower"):
+        label = case.match.machine.label
+        point = shown.get((case.match.id, label))
+        machine = label if point is None else names[machine_of(point)]
+        yield Remark(
+            what=f"slower: {signed(case.change or 0.0)}",
+            case=case.match.id,
+            machine=machine,
+            evidence=case.why,
+            point=point,
+        )
 
 
 def _without_number(points: Iterable[Point]) -> Iterator[Remark]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from roofline.comparison.comparison import Comparison
+from roofline.comparison.verdict_table import sentence, table
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import PLAIN, Style, style_for, style_of, variant
@@ -90,9 +92,11 @@ class PageData:
     """The data of a page. Chunks are made one by one, so that a large page needs little memory.
 
     :param points: of all results.
+    :param comparison: of them with a baseline.
     """
 
-    def __init__(self, points: Sequence[Point]) -> None:
+    def __init__(self, points: Sequence[Point], comparison: Comparison | None = None) -> None:
+        self._comparison = comparison
         sessions = cases(points)
         self._points, self._notes = newest(sessions)
         self._names = machine_names(self._points)
@@ -127,13 +131,14 @@ class PageData:
     def overview(self) -> Data:
         """Everything that is shown before a machine is opened."""
         colors = style_for((section.name for section in self._sections), ())
-        found = remarks(self._points, self._names)
+        found = remarks(self._points, self._names, self._comparison)
         numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
         return {
             "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
             "attention": table_data(_ATTENTION, found, opens=numbers),
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
+            "verdicts": None if self._comparison is None else _verdicts(self._comparison),
             "colors": [colors.color(section.name) for section in self._sections],
             "rounds": [section.rounds() is not None for section in self._sections],
             "notes": list(self._notes),
@@ -171,6 +176,13 @@ class PageData:
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
             chosen = self._ordered[start : start + CASES_A_SCRIPT]
             yield _script([case_data(point, self._names[machine_of(point)]) for point in chosen])
+
+
+def _verdicts(comparison: Comparison) -> Data:
+    """Every case against the baseline, the worst first."""
+    verdicts = table(comparison, sentence(comparison), in_full=False)
+    shown = table_data(verdicts.displayed(), verdicts.rows)
+    return {"title": verdicts.title, "table": shown, "notes": list(verdicts.notes)}
 
 
 def _script(panels: Sequence[Data]) -> Data:

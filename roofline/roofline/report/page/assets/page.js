@@ -40,6 +40,10 @@ const roofline = (() => {
     place.append(content.attention.shown.length
       ? tableOf(content.attention, { label: "What needs attention first", open: openCase })
       : element("p", { text: "Nothing: no row is invalid, flagged or less certain than was asked for." }));
+    if (content.verdicts) {
+      const { title, table, notes: lines } = content.verdicts;
+      place.append(element("h3", { text: `Against the baseline: ${title}` }), tableOf(table, { label: title }), ...notes(lines));
+    }
     place.append(element("h3", { text: "Machines" }), tableOf(content.machines, {
       label: "Machines", open: openMachine, opens: "machine", tools: false,
     }));
