@@ -82,7 +82,7 @@ class Results:
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
-        """A row for each timed round: its steps and times, and what the machine told meanwhile."""
+        """A row for each timed round: its steps and times, and what the machine reported meanwhile."""
         columns: dict[str, tuple[list[Any], Dtype]] = {
             **{name: ([], "category") for name in ("case", "machine", "file")},
             **{name: ([], "Int64") for name in ("round", "steps")},

@@ -1,6 +1,6 @@
 """The pytest plugin of ``roofline ab``'s measuring processes, loaded with ``-p`` by them alone.
 
-It tells the parent which tests there are, runs those it is told to in the order it is told, and after each waits for
+It tells the parent which tests there are, runs those it is asked for in the order it is asked, and after each waits for
 the word. What belongs to a whole session (results file, report, sessions, gate) is the parent's business, and left out.
 """
 

@@ -156,7 +156,7 @@ def _specs(names: list[str]) -> list[ModelSpec]:
 def _assess(
     spec: ModelSpec, batches: tuple[int, ...], mode: Literal["train", "infer"], precision: str, memory: int | None
 ) -> tuple[ModelNeeds | None, list[str]]:
-    """What is told of a model, and why some batches, or all of it, are not."""
+    """What is shown of a model, and why some batches, or all of it, are not."""
     from pytest_roofline.complexity.assessment import Assessment, CannotAssess
     from pytest_roofline.complexity.summary import ModelNeeds
 

@@ -114,7 +114,7 @@ def is_dense(tensor: Tensor) -> bool:
 
 
 _DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0}
-"""Arguments of convolutions and poolings that are told where they are not this."""
+"""Arguments of convolutions and poolings that are recorded where they are not this."""
 
 
 def shape_text(call: Call) -> str:

@@ -77,12 +77,12 @@ def count_step(
     """Run ``step`` once and count what it dispatched; once more where it can't be watched for what it saves.
 
     It runs eagerly, compiled parts too, with the same results as uncounted, on whatever its tensors are: of a device or
-    fake. Tensors are not held. The model and optimiser are what memory is told of; what ``step`` does with them is its
-    own. An optimiser that has not yet stepped makes its state in the step, which is a little other work than in all
+    fake. Tensors are not held. Memory is recorded of the model and optimiser; what ``step`` does with them is its own.
+    An optimiser that has not yet stepped makes its state in the step, which is a little other work than in all
     later ones: let it step once before.
 
     :param step: a training step or a forward pass.
-    :param optimizer: its work is counted in any case; if given, its operations are told apart and its state is counted.
+    :param optimizer: its work is counted in any case; if given, its operations are separate and its state is counted.
     :param held: what is in memory beside the model, its gradients and the optimiser's state: all batches that lie
         ready. What the step reads is known without.
     :param last_level_cache_byte: size of the cache before memory. None: unknown; then nothing between operations is

@@ -91,7 +91,7 @@ class Nvml:
     def process_byte(self, pid: int) -> int | None:
         """Memory of a process on the device, its context with it.
 
-        None where that isn't told: in a container a process has another number than outside, and Windows keeps it.
+        None where that isn't known: in a container a process has another number than outside, and Windows keeps it.
         """
         nvml = self._nvml
         found = self._read("process_byte", lambda: nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)) or ()

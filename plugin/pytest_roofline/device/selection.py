@@ -210,7 +210,7 @@ def _cpu_last_level_cache_byte(root: Path = Path("/sys/devices/system/cpu/cpu0/c
 
 
 class CpuInstruments:
-    """A CPU runs what it is told to at once: nothing to wait for, and no device clock beside the host's."""
+    """A CPU runs what it is given at once: nothing to wait for, and no device clock beside the host's."""
 
     def __init__(self) -> None:
         self._rapl = Rapl()

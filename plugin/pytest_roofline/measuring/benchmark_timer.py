@@ -50,7 +50,7 @@ def install(item: pytest.Item) -> None:
     """Give the test a replaying timer, before its fixtures are made. Other keywords of its own marker stay.
 
     A test that fails before it measures leaves the benchmark fixture unused. pytest-benchmark warns of that: a second
-    error beside the failure, where warnings are errors, though why nothing was measured is told already.
+    error beside the failure, where warnings are errors, though why nothing was measured is reported already.
     """
     marker = item.get_closest_marker("benchmark")
     timer = ReplayTimer()

@@ -84,7 +84,7 @@ class Instruments(Protocol):
     """What belongs to the device; see `pytest_roofline.device.selection`."""
 
     def synchronize(self) -> None:
-        """Wait until the device has done all it was told to do."""
+        """Wait until the device has done all it was asked to do."""
         ...
 
     def mark(self) -> object | None:
@@ -157,7 +157,7 @@ class SoFar:
 
 
 Watch = Callable[[SoFar], None]
-"""Is told after a round that more are to come."""
+"""Is called after a round when more are to come."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class _LargestResident:
 
     Linux marks it, and sets the mark back to the size of now for who writes 5 to ``clear_refs``
     (proc_pid_clear_refs(5), since 4.0). There is one mark: what getrusage(2) says of this process, and so an outer
-    ``/usr/bin/time``, is the largest size since then, too. Every case being told by its own size is worth that.
+    ``/usr/bin/time``, is the largest size since then, too. A size of each case is worth that.
 
     Where the mark can't be set back, it is this time's only if it rose in it.
 
@@ -99,7 +99,7 @@ class _LargestResident:
             return None, f"{sys.platform} doesn't tell it"
         if largest_byte > self._before_byte:
             return largest_byte, None
-        why = self._unset or "its mark is no longer told"
+        why = self._unset or "its mark is no longer reported"
         return None, f"the process was larger before ({scaled(largest_byte, 'B')}), and {why}"
 
 

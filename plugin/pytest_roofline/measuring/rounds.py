@@ -28,7 +28,7 @@ class Round:
     """Readings of one round; see `roofline.schema.record.Rounds`.
 
     :param others_cpu_s: CPU time that other programs used on the process's CPUs meanwhile.
-    :param device: what the device told right after the round.
+    :param device: what the device reported right after the round.
     :param held: for how long its clocks were held down meanwhile.
     """
 

@@ -163,7 +163,7 @@ class PerfStat:
             return HostCounters(status=error.status, source=program, reason=str(error))
 
     def _attached(self, perf: Path, run: Callable[[], None]) -> str:
-        """What perf wrote of all that happened during ``run``. It starts with counting switched off, is told to begin
+        """What perf wrote of all that happened during ``run``. It starts with counting switched off, is asked to begin
         (perf-stat(1), ``--control``), and ends by SIGINT.
 
         :raises PerfFailed: it could not.

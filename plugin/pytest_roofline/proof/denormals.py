@@ -1,7 +1,7 @@
 """Denormal numbers: smaller than the smallest normal one, and on most CPUs several times slower to compute with.
 
 A step that is slow for them is not slow for its operations: the same network takes a fifth of the time with other
-weights or inputs. It is measured as it is, and the reader is told.
+weights or inputs. It is measured as it is, and the reader is warned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_roofline.workload.step import Step
 
 MOST = 0.01
-"""A larger share of a tensor's elements is told of."""
+"""A larger share of a tensor's elements is reported."""
 
 _AT_ONCE = 2**22
 """Elements looked at together: what is made for it is small beside the model."""

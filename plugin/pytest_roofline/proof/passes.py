@@ -83,7 +83,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     switches = precisions.fp32_switches(device)
     fetched = step.on_fetched_batches()
     try:
-        # The kernels must be those of the step that was timed; operations can be told of the module itself only.
+        # The kernels must be those of the step that was timed; operations can be seen in the module itself only.
         kernels = kernel_names(fetched, device)
         uncompiled = fetched.uncompiled()
         counted = count_step(

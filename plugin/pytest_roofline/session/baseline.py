@@ -142,5 +142,5 @@ def verdict(of: Baseline, new: Sequence[Path], width: int) -> Gated:
     said = {
         pytest_exit_codes.PASSED: "passed",
         pytest_exit_codes.FAILED: "FAILED: slower than the baseline",
-    }.get(code, "FAILED: not all of it could be compared, or settled")
+    }.get(code, "FAILED: not all of it could be compared or judged")
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))

@@ -143,7 +143,7 @@ class Run:
         """Shows on the terminal how far the run is, where that is wanted."""
         self.measuring_s = 0.0
         self.announced: list[str] = []
-        """What is told before the first test, for which nobody should have to wait until the end."""
+        """What is shown before the first test, for which nobody should have to wait until the end."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
         self._arguments = arguments
@@ -289,7 +289,7 @@ class Run:
     def give_counters(self, stats: Any, counters: Counters, missing: Mapping[str, str]) -> None:
         """Put hardware counters into the record of a case that has been measured.
 
-        :param missing: why values of them are None, by their names, where that isn't told by their reason.
+        :param missing: why values of them are None, by their names, where their reason doesn't say it.
         """
         record = from_json(Record, stats.extra_info[KEY], stats.fullname)
         reason = None if counters.reason is None else without_folders(counters.reason)

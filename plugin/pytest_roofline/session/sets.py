@@ -228,7 +228,7 @@ def run(
     others), and, on request, that had a failure. One that crashed is no reason to stop: the others are data all the
     same.
 
-    :param announce: is told which session begins.
+    :param announce: is called with the session that begins.
     """
     identity = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
     stops = {pytest_exit_codes.INTERRUPTED, pytest_exit_codes.USAGE_ERROR, pytest_exit_codes.NO_TESTS}

@@ -171,7 +171,7 @@ class Step:
         return Step(replace(self.workload, batches=batches), self.scaler, self._forward)
 
     def uncompiled(self) -> Step:
-        """The same step on the model itself: what a compiled one runs can't be told apart by operations."""
+        """The same step on the model itself: what a compiled one runs can't be separated into operations."""
         return Step(self.workload, self.scaler, self.workload.model)
 
     def _next_batch(self) -> tuple[tuple[Tensor, ...], Tensor | None]:

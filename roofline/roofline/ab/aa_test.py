@@ -109,7 +109,7 @@ def selftest_cases(first: AbResult, second: AbResult) -> tuple[SelftestCase, ...
             slowed=slow.get(case.test),
             least_detectable=None
             if case.effect is None
-            # What is settled early says what it is after fewer pairs than a slowdown has until it is given up.
+            # What is decided early says what it is after fewer pairs than a slowdown has until it is given up.
             else least_detectable(case.effect.after(rules.pairs - len(case.pairs)), rules.least, level),
         )
         for case in first.cases
@@ -123,7 +123,7 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
     lines += [failure for case in cases for failure in case.failures]
     if any(case.only_inconclusive for case in cases):
         lines.append(
-            "Inconclusive is no wrong verdict: the slowdown can't be told from this hour's noise in the time it has. "
+            "Inconclusive is no wrong verdict: the slowdown can't be seen above this hour's noise in the time it has. "
             "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
         )
     if known:

@@ -211,7 +211,7 @@ def measure_in_turns(
 
 
 def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
-    """The cases with the verdicts of this look. A case that was settled at an earlier one stays as it was."""
+    """The cases with the verdicts of this look. A case that was decided at an earlier one stays as it was."""
     judged = {
         test: effect
         for test, case in cases.items()

@@ -40,7 +40,7 @@ _Value = TypeVar("_Value")
 class TurnsOfTest:
     """The result of one test in one pair of processes: its turns, or the problem.
 
-    :param case: its id and workload, as far as either side told.
+    :param case: its id and workload, as far as either side reported.
     :param skipped: both sides skip it.
     :param crashed: a process ended in it; the tests after it are not measured by this pair.
     """

@@ -23,7 +23,7 @@ class Commit:
     """The commit of a tree, and changes beside it, which are measured, too.
 
     :param changed: files of the commit that were changed, added or removed.
-    :param untracked: files that git doesn't know, and was not told to ignore.
+    :param untracked: files that git doesn't know and doesn't ignore.
     """
 
     id: str

@@ -128,7 +128,7 @@ def width_option(function: Command) -> Command:
     """``--width``: passed on as ``width``."""
     return click.option(
         "--width",
-        is_eager=True,  # what is wrong with another option is told in this width
+        is_eager=True,  # what is wrong with another option is shown in this width
         type=click.IntRange(min=LEAST_WIDTH),
         metavar="COLUMNS",
         help="Columns of the terminal. Default: asked of the terminal.",

@@ -180,7 +180,7 @@ def _undecided(comparison: Comparison, *, in_full: bool) -> list[str]:
         line += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
         line += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
     elif comparison.one_session_a_side:
-        line += "; of one session a side little can be settled: give several"
+        line += "; one session a side can decide little: give several"
     return [line]
 
 
@@ -235,13 +235,13 @@ def sentence_of(counts: Mapping[Any, int], compared: int, exit_code: int, sides:
     :param compared: how many cases were; 0 where none could be judged.
     :param sides: what was compared, in words.
     """
-    slower, settled = counts["slower"], counts["faster"] + counts["same"]
+    slower, decided = counts["slower"], counts["faster"] + counts["same"]
     if exit_code == 1:
         head, rest = "Regression", f"{counted(slower, 'case')} slower, of {compared} compared"
     elif exit_code == 0:
-        head, rest = "Passed", "no case shown to be slower" if settled else "nothing was settled"
+        head, rest = "Passed", "no case shown to be slower" if decided else "nothing was decided"
     elif compared:
-        head, rest = "Not passed", "no case shown to be slower, but not all of it settled"
+        head, rest = "Not passed", "no case shown to be slower, but not all of it could be judged"
     else:
         head, rest = "Cannot compare", "no case could be judged"
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]

@@ -16,7 +16,7 @@ the number of degrees of freedom is too high and the error too small (B. Phipson
 G. Smyth, "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect
 Differential Expression", Annals of Applied Statistics 10 (2016), do the same for genes).
 
-The verdict is looked at after each pair of processes, and measuring stops when it is settled. Each look is one more
+The verdict is looked at after each pair of processes, and measuring stops when there is one. Each look is one more
 chance to be wrong, so each is made at a confidence of its own, and what they may be wrong adds up to what all together
 may (Bonferroni's inequality). Most of it is kept for the last look, `LAST_LOOK`: it knows most, and what is clear
 before needs little (K. K. G. Lan and D. L. DeMets, "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70

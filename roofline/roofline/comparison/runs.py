@@ -117,12 +117,12 @@ def _left_open(base: Mapping[str, str], new: Mapping[str, str]) -> str | None:
         if missing:
             return _not_known(side, missing)
     if not {_PROCESSOR, _HOST} & set(base):
-        return "whether it is the same machine is not known: neither processor nor host is told"
+        return "whether it is the same machine is not known: neither processor nor host is recorded"
     return None
 
 
 def _not_known(side: str, missing: Sequence[str]) -> str:
-    return f"whether it is the same machine is not known: of the {side} no {' and no '.join(missing)} is told"
+    return f"whether it is the same machine is not known: of the {side} no {' and no '.join(missing)} is recorded"
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:
@@ -162,7 +162,7 @@ def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def _listed(values: Sequence[str]) -> str:
-    return " and ".join(values) if values else "not told"
+    return " and ".join(values) if values else "not recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,9 @@ def newest(runs: Iterable[Run]) -> Run:
 
 def code_of(run: Run) -> str:
     """In words: ``commit 01234567 with changes``."""
-    return "no commit told" if run.commit is None else f"commit {run.commit[:8]}{' with changes' if run.dirty else ''}"
+    return (
+        "no commit recorded" if run.commit is None else f"commit {run.commit[:8]}{' with changes' if run.dirty else ''}"
+    )
 
 
 def other_code(side: str, runs: Sequence[Run]) -> list[str]:

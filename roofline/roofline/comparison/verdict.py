@@ -55,7 +55,7 @@ stays on its own is no ground to promise a verdict on."""
 class Verdict:
     """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
     tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
-    None where it is settled, and where no number can be given: ``no_number`` is why, and ``why`` says it, too.
+    None where it is decided, and where no number can be given: ``no_number`` is why, and ``why`` says it, too.
     """
 
     kind: Kind

@@ -271,7 +271,7 @@ def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
     unmarked = grouped((case for case in comparison.cases if case.match.unmarked_files), _unmarked_files)
     return [
         f"Disturbed rounds were left in, on both sides, in {counted(len(cases), 'case')}"
-        f" ({named([case.match.id for case in cases], in_full=in_full)}): which they were isn't told in {files}."
+        f" ({named([case.match.id for case in cases], in_full=in_full)}): which they were isn't recorded in {files}."
         " Measure that side anew"
         for files, cases in unmarked.items()
     ]
@@ -284,7 +284,7 @@ def _unmarked_files(case: Compared) -> str:
 def _side(runs: Sequence[Run]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
-    return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date told'} ({last.file})"
+    return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date recorded'} ({last.file})"
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def drift(step_times: Sequence[float]) -> Flag | None:
 def bimodal(step_times: Sequence[float]) -> Flag | None:
     """The flag for rounds in two clusters.
 
-    Two clusters are told apart by the widest gap between neighbours, where it is wider than either cluster. Rounds that
+    Two clusters are separated by the widest gap between neighbours, where it is wider than either cluster. Rounds that
     went from one to the other once and stayed have drifted, unless they are further apart than a drift goes.
     """
     clusters = _clusters(step_times)
@@ -216,7 +216,7 @@ def bimodal(step_times: Sequence[float]) -> Flag | None:
 
 
 def _clusters(step_times: Sequence[float]) -> tuple[list[float], list[float]] | None:
-    """The fast and the slow rounds, sorted, where they are told apart."""
+    """The fast and the slow rounds, sorted, where they form two clusters."""
     if len(step_times) < BIMODAL_ROUNDS:
         return None
     times = sorted(step_times)

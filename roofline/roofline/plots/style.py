@@ -58,7 +58,7 @@ _LINES: tuple[Any, ...] = ((0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0
 
 DARK = "#333333"
 MIDDLE = "#7A7A7A"
-"""Of a marker in the legend that stands for any model: told from every other half that it may have."""
+"""Of a marker in the legend that stands for any model: distinct from every other half that it may have."""
 FAINT = "#B0B0B0"
 SMALL = "#666666"
 """Of the lines around a figure."""

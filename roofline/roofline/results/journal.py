@@ -64,7 +64,7 @@ def recover(path: Path) -> Path:
 
 
 def document(text: str) -> dict[str, Any]:
-    """Build the pytest-benchmark document that a journal stands for. A line that can't be used is told in its notes.
+    """Build the pytest-benchmark document that a journal stands for. A line that can't be used is named in its notes.
 
     :raises JournalError: the first line is missing, cut off or damaged.
     """

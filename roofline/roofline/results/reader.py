@@ -119,7 +119,7 @@ class ResultFile:
     @property
     def when(self) -> str:
         """When the run began; of another project's file when it was written. ISO 8601 in UTC, whatever offset the file
-        has it in, so that the order of texts is that of times. Empty where no time is told.
+        has it in, so that the order of texts is that of times. Empty where no time is recorded.
         """
         return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
 
@@ -462,7 +462,7 @@ def _stats(stats: Mapping[str, Any], units: Iterable[str | None]) -> Stats:
 
 
 def commit_of(commit_info: Mapping[str, Any]) -> tuple[str | None, bool | None]:
-    """The commit, and whether there were changes beside it. None: not told, or no repository.
+    """The commit, and whether there were changes beside it. None: not recorded, or no repository.
 
     :param commit_info: as the file has it.
     """

@@ -363,8 +363,8 @@ class Memory:
 class Process:
     """What ``/usr/bin/time -v`` would say of the case: from before warm-up to after the last timed step.
 
-    ``max_rss_byte`` is the largest resident size in that time; None where only the whole process's is told, and that is
-    from before.
+    ``max_rss_byte`` is the largest resident size in that time; None where only the whole process's is known, and that
+    is from before.
     """
 
     real_s: float | None = None

@@ -328,7 +328,7 @@ _ALL: tuple[Column[Point], ...] = (
     _bytes("peak_reserved_byte", "reserved", "record.memory.peak_reserved_byte"),
     _number("energy_j_per_step", "J/step", "record.energy_j_per_step", significant),
     _number("energy_j_per_sample", "J/sample", "record", significant, by=readings.energy_j_per_sample),
-    # What the machine told meanwhile
+    # What the machine reported meanwhile
     _number("sm_clock_hz", "SM clock", "record.timing.rounds.sm_clock_hz", _hertz, by=readings.mean),
     _number("memory_clock_hz", "memory clock", "record.timing.rounds.memory_clock_hz", _hertz, by=readings.mean),
     _number("power_w", "power", "record.timing.rounds.power_w", lambda watt: scaled(watt, "W"), by=readings.mean),

@@ -15,7 +15,7 @@ from roofline.text.units import significant, some_of
 
 
 class Machine(NamedTuple):
-    """A device of a machine, as rows are told apart.
+    """A device of a machine, as rows are distinguished.
 
     A user gives one machine two labels to compare two ways of running it, such as with one thread and with two.
     """

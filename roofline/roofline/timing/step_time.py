@@ -53,7 +53,7 @@ def step_times_s(rounds: Rounds) -> list[float]:
 
 
 def undisturbed(values: Sequence[float], marks: Sequence[str | None] | None) -> list[float]:
-    """The values of rounds without a mark; all of them where nothing told of marks, and where most rounds have one.
+    """The values of rounds without a mark; all of them where no marks were recorded, and where most rounds have one.
 
     A few rounds that escaped are no sample of the case: one of two hundred is nearly its minimum.
     """
@@ -148,7 +148,7 @@ def by_median(record: Record, *, with_margin: bool = True) -> Record:
         kept = step_times_s(timing.rounds)
         reached = _estimator(timing.confidence).of(kept, sum(kept) * timing.rounds.steps)
         margin, why_none = reached.half_width_relative, reached.reason
-    # Which rounds belong to which repeat isn't told: the repeats' figures stay those of their means.
+    # Which rounds belong to which repeat isn't recorded: the repeats' figures stay those of their means.
     sd_s = timing.step_time_sd_s if timing.repeat_step_time_s else found.sd_s
     timing = replace(timing, step_time_s=found.time_s, step_time_sd_s=sd_s, margin=margin)
     flag = margin_flag(timing, why_none or "")

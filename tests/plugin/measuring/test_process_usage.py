@@ -149,7 +149,7 @@ def test_a_mark_that_is_gone(own: Own) -> None:
     usage = _usage(own)
     (own.folder / "status").unlink()
     assert usage.stop().max_rss_byte is None
-    assert usage.missing["process.max_rss_byte"].endswith(", and its mark is no longer told")
+    assert usage.missing["process.max_rss_byte"].endswith(", and its mark is no longer reported")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource module")

@@ -125,8 +125,8 @@ def judged(tmp_path: Path, new_s: float, *options: str, **machine: Any) -> tuple
         (0.1, (), {}, 0, "passed"),
         (0.2, (), {}, 1, "FAILED: slower than the baseline"),
         (0.13, ("--least-effect=50%",), {}, 0, "passed"),
-        (0.1, (), {"fingerprint": "f" * 16}, 4, "FAILED: not all of it could be compared, or settled"),
-        (0.1, ("--strict",), {}, 4, "FAILED: not all of it could be compared, or settled"),
+        (0.1, (), {"fingerprint": "f" * 16}, 4, "FAILED: not all of it could be compared or judged"),
+        (0.1, ("--strict",), {}, 4, "FAILED: not all of it could be compared or judged"),
     ],
 )
 def test_the_verdict_is_the_check_s(

@@ -46,12 +46,12 @@ def test_the_worst_comes_first() -> None:
     ("cases", "title"),
     [
         ((SAME, OPEN), "Passed: {}: no case shown to be slower (1 inconclusive, 1 same)"),
-        ((OPEN,), "Passed: {}: nothing was settled (1 inconclusive)"),
+        ((OPEN,), "Passed: {}: nothing was decided (1 inconclusive)"),
         ((SLOWER, SAME, REMOVED), "Regression: {}: 1 case slower, of 2 compared (1 slower, 1 removed, 1 same)"),
         ((SLOWER, case("b", turns(1.2), turns(1.2))), "Regression: {}: 2 cases slower, of 2 compared (2 slower)"),
         (
             (SAME, REMOVED),
-            "Not passed: {}: no case shown to be slower, but not all of it settled (1 removed, 1 same)",
+            "Not passed: {}: no case shown to be slower, but not all of it could be judged (1 removed, 1 same)",
         ),
         ((BUSY, SKIPPED), "Cannot compare: {}: no case could be judged (1 inconclusive, 1 skipped)"),
         ((TIMELESS,), "Cannot compare: {}: no case could be judged (1 inconclusive)"),

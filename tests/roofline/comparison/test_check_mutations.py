@@ -336,7 +336,7 @@ def test_plain_files_of_another_machine_do_not_pass(run: Run, tmp_path: Path) ->
         code, _, err = run("check", files[new], "--baseline", files[base])
         assert code == 3
         assert "whether it is the same machine is not known: of the" in err
-        assert "no processor and no number of processors is told" in err
+        assert "no processor and no number of processors is recorded" in err
 
 
 def test_benchmarks_disabled_under_xdist_do_not_pass(

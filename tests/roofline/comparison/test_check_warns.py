@@ -41,7 +41,7 @@ def test_what_is_inconclusive_passes_with_a_warning_unless_strict(run: Run, base
     """A single session a side can't show that nothing changed by 2 %."""
     code, out, err = run("check", new[0], "--baseline", base[0])
     assert code == 0
-    assert out.startswith("Passed: nothing was settled (2 inconclusive)\n")
+    assert out.startswith("Passed: nothing was decided (2 inconclusive)\n")
     assert err.startswith(f"Warning: inconclusive, neither slower nor the same: resnet18-train-b32-fp32, {ID}")
     code, out, err = run("check", new[0], "--baseline", base[0], "--strict")
     assert code == 3
@@ -164,8 +164,8 @@ def test_disturbed_rounds_that_were_left_in_are_told(run: Run, base: list[Path],
     for path in new:
         sessions.edited(path, _one_disturbed)
     told = (
-        f"Disturbed rounds were left in, on both sides, in 1 case ({ID}): which they were isn't told in {base[0]} and"
-        " 3 more. Measure that side anew"
+        f"Disturbed rounds were left in, on both sides, in 1 case ({ID}): which they were isn't recorded in {base[0]}"
+        " and 3 more. Measure that side anew"
     )
     assert told in " ".join(run("check", *new, "--baseline", *base)[1].split())
     for path in base:

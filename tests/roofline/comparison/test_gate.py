@@ -99,7 +99,7 @@ def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
 
 def test_one_session_a_side_is_told_to_be_too_few() -> None:
     """Where no number of more is: the next step is to have several. Where a side has several, they show the scatter."""
-    told = "; of one session a side little can be settled: give several"
+    told = "; one session a side can decide little: give several"
     comparison = _comparison(_case("a", "inconclusive"))
     ten = replace(comparison, base_runs=comparison.base_runs * 10)
     several = replace(ten, new_runs=comparison.new_runs * 2)

@@ -124,7 +124,7 @@ def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
     }
     (pair,) = _match([of["four"], of["eight"]], [of["some"]]).cases
     assert pair.standing == "not comparable"
-    assert "of the new results no number of processors is told" in pair.why
+    assert "of the new results no number of processors is recorded" in pair.why
     again = build.write(tmp_path / "again.json", {**sessions.foreign(rounds, **hosts["four"]), "datetime": ""})
     (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).cases
     assert (pair.standing, [seen.run.file for seen in pair.base]) == ("matched", [str(of["four"])])

@@ -76,7 +76,7 @@ def test_own_files(tmp_path: Path, change: dict[str, Any], expected: str | None)
     ],
 )
 def test_other_projects_files(tmp_path: Path, change: dict[str, Any], expected: str | None) -> None:
-    """The processor, how many, the system and the architecture; not the host's name, where a processor is told."""
+    """The processor, how many, the system and the architecture; not the host's name, where a processor is recorded."""
     assert _apart(_foreign(tmp_path), _foreign(tmp_path, **change)) == expected
 
 
@@ -98,10 +98,10 @@ def test_without_a_processor_the_host_s_name_stands_in(tmp_path: Path) -> None:
 def test_a_file_without_fingerprint_beside_one_with_it(tmp_path: Path) -> None:
     """Not known is not the same."""
     assert _apart(_foreign(tmp_path), _own(tmp_path)) == (
-        "whether it is the same machine is not known: of the baseline no fingerprint is told"
+        "whether it is the same machine is not known: of the baseline no fingerprint is recorded"
     )
     assert _apart(_own(tmp_path), _foreign(tmp_path)) == (
-        "whether it is the same machine is not known: of the new results no fingerprint is told"
+        "whether it is the same machine is not known: of the new results no fingerprint is recorded"
     )
 
 
@@ -123,17 +123,20 @@ def test_what_one_side_leaves_open(tmp_path: Path, other: dict[str, Any], missin
     """It may be anything: that the rest is the same is no proof, whichever side it is."""
     told = _foreign(tmp_path, cpu={"brand_raw": "AMD EPYC 7B13", "count": 8})
     other = {"cpu": {"brand_raw": "AMD EPYC 7B13", "count": 8}, **other}
-    assert _apart(_foreign(tmp_path, **other), told) == f"{_NOT_KNOWN}of the baseline {missing} is told"
-    assert _apart(told, _foreign(tmp_path, **other)) == f"{_NOT_KNOWN}of the new results {missing} is told"
+    assert _apart(_foreign(tmp_path, **other), told) == f"{_NOT_KNOWN}of the baseline {missing} is recorded"
+    assert _apart(told, _foreign(tmp_path, **other)) == f"{_NOT_KNOWN}of the new results {missing} is recorded"
 
 
 def test_a_host_is_missing_only_where_no_processor_is_told(tmp_path: Path) -> None:
     """Without either there is nothing by which the same system would be the same machine."""
     named, unnamed = (_foreign(tmp_path, cpu={}, processor="", node=node) for node in ("a", ""))
-    assert _apart(unnamed, named) == f"{_NOT_KNOWN}of the baseline no host is told"
-    assert _apart(unnamed, unnamed) == f"{_NOT_KNOWN}neither processor nor host is told"
-    assert _apart(named, _foreign(tmp_path)) == f"{_NOT_KNOWN}of the baseline no processor is told"
-    assert machine_difference(Identity("a", ()), Identity("b", ())) == f"{_NOT_KNOWN}neither processor nor host is told"
+    assert _apart(unnamed, named) == f"{_NOT_KNOWN}of the baseline no host is recorded"
+    assert _apart(unnamed, unnamed) == f"{_NOT_KNOWN}neither processor nor host is recorded"
+    assert _apart(named, _foreign(tmp_path)) == f"{_NOT_KNOWN}of the baseline no processor is recorded"
+    assert (
+        machine_difference(Identity("a", ()), Identity("b", ()))
+        == f"{_NOT_KNOWN}neither processor nor host is recorded"
+    )
 
 
 @pytest.mark.parametrize(("processor", "machine"), [("aarch64", "aarch64"), ("i386", "x86_64"), ("arm", "arm64")])
@@ -152,7 +155,7 @@ def test_setup_differences(tmp_path: Path) -> None:
     assert setup_differences(base, new) == (
         "torch 2.11.0, baseline 2.14.1",
         "threads (intra op) 2, baseline 2 and 4",
-        "driver 580, baseline not told",
+        "driver 580, baseline not recorded",
     )
 
 

@@ -94,7 +94,7 @@ def test_versions_that_differ_are_told(tmp_path: Path, base: list[Path]) -> None
     _count(new, flop_per_step=2e11)
     assert _told(base, new) == (
         "counted 100 GFLOP a step in the baseline, 200 GFLOP in new: the model's computation changed, or another"
-        " version counts otherwise (torch 2.11.0, baseline 2.14.1; pytest-roofline 0.2.0, baseline not told)"
+        " version counts otherwise (torch 2.11.0, baseline 2.14.1; pytest-roofline 0.2.0, baseline not recorded)"
     )
 
 

@@ -165,9 +165,9 @@ def record(
 def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
     """Kineto's events as spans and kernels, step by step.
 
-    On the host there are calls of the device's runtime too (``cudaLaunchKernel``). They are told by their link to the
-    span that made them, and left out: kernels carry the same link. On the device there are the stretches that somebody
-    marked on the host, over the kernels launched in them: no work either.
+    On the host there are calls of the device's runtime too (``cudaLaunchKernel``). Their link to the span that made
+    them shows which they are. They are left out: kernels carry the same link. On the device there are the stretches
+    that somebody marked on the host, over the kernels launched in them: no work either.
     """
     marks: list[tuple[int, int]] = []
     spans: list[Span] = []

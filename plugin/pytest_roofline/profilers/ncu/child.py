@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ALONE = f"{CHILD} is for the processes that --ncu starts. Leave -p {CHILD} out."
 
 WARMUP_STEPS = 5
-"""After them the optimiser has its state, and memory and the choice of algorithms are settled."""
+"""After them the optimiser has its state, and memory and the choice of algorithms are steady."""
 
 MOST_WARMUP_STEPS = 30
 """More of them are taken while the gradient scale is still falling: such a step leaves the optimiser out."""

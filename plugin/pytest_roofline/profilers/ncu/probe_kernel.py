@@ -9,7 +9,7 @@ import ctypes
 import sys
 
 SAYS = "roofline probe: "
-"""Before all that it says, so that it can be told from what ncu says."""
+"""Before all that it says, so that it can be distinguished from what ncu says."""
 
 NO_GPU = f"{SAYS}no GPU: "
 """The same where there is no driver, or no device: nothing that another try would change."""

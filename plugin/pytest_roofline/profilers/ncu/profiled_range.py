@@ -1,4 +1,4 @@
-"""The stretch of a program that ncu and nsys look at, where they were told not to look from the start."""
+"""The stretch of a program that ncu and nsys look at, where they don't look from the start."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def find(name: str) -> ModelSpec:
 def _build(name: str) -> nn.Module:
     from torchvision import models
 
-    # Both warn unless told that their slow initialisation is wanted; it is the published one.
+    # Both warn unless their slow initialisation is asked for; it is the published one.
     options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
     model: nn.Module = models.get_model(name, weights=None, **options)
     return model

@@ -48,7 +48,7 @@ _KIND_IS_NUMBER = f"COALESCE({_KIND} = eventType, FALSE)"
 
 _IS_RANGE = f"({_KIND_IS_NUMBER} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
 
-_NO_DOMAINS = f"{RANGES} has no column domainId: ranges of different domains aren't told apart"
+_NO_DOMAINS = f"{RANGES} has no column domainId: ranges of different domains can't be distinguished"
 _NONE = (
     "no NVTX range was recorded. Profile a program that marks some (torch.cuda.nvtx.range_push) with --trace=cuda,nvtx."
 )
@@ -171,7 +171,7 @@ def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[s
     unknown = len(ranges.rows) - known
     kernels = launched.lost + len(launched.rows)
     return [
-        *([f"no kernels of {unknown} of {known + unknown} ranges: their thread isn't told"] if unknown else []),
+        *([f"no kernels of {unknown} of {known + unknown} ranges: their thread isn't recorded"] if unknown else []),
         *(
             [f"{launched.lost} of {kernels} kernels are in no range: the export lacks the calls that launched them"]
             if launched.lost

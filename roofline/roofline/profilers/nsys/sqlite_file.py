@@ -225,7 +225,7 @@ class Gpus:
     def label(self, gpu: Gpu) -> str:
         """Number and name, as far as they are known."""
         if gpu.number == UNKNOWN:
-            return "not told"
+            return "not recorded"
         name = self.names.get(gpu.number) if gpu.known else None
         return f"{gpu.number} {name}" if name else str(gpu.number)
 

@@ -379,7 +379,7 @@ def test_few_columns_are_enough(tmp_path: Path) -> None:
     rows = {KERNELS: [{"start": 0, "end": 10, "shortName": 1}]}
     content = read(tmp_path, rows, tables={KERNELS: "start INTEGER, end INTEGER, shortName INTEGER"})
     assert [row.name for row in content.kernels] == [GEMM]
-    assert [(row.device, row.busy.share) for row in content.devices] == [("not told", 1.0)]
+    assert [(row.device, row.busy.share) for row in content.devices] == [("not recorded", 1.0)]
 
 
 def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ _UNCALLED = "kernels are in no range: the export lacks the calls that launched t
                 ]
             },
             {"a": None, "b": (1, 30, 1, 30)},
-            "no kernels of 1 of 3 ranges: their thread isn't told",
+            "no kernels of 1 of 3 ranges: their thread isn't recorded",
         ),
         # Nobody knows how long a range without an end was open.
         (
