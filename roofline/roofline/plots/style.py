@@ -7,6 +7,7 @@ call.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -287,5 +288,13 @@ def _top(group: Sequence[float], gap: float) -> float:
 
 
 def slug(label: str) -> str:
-    """A label as part of a file name."""
-    return "".join(char if char.isalnum() or char in "-_." else "-" for char in label).strip("-.") or "machine"
+    """A label as part of a file name: two of them fit into one. A long one ends in a digest, which tells it apart."""
+    text = "".join(char if char.isalnum() or char in "-_." else "-" for char in label).strip("-.") or "machine"
+    if len(data := text.encode()) <= _LONGEST_SLUG:
+        return text
+    begin = data[: _LONGEST_SLUG - 9].decode(errors="ignore")
+    return f"{begin}-{hashlib.sha256(label.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+_LONGEST_SLUG = 100
+"""Bytes: a name has 255 on every usual file system."""

@@ -71,6 +71,13 @@ def test_slug(label: str, name: str) -> None:
     assert slug(label) == name
 
 
+def test_long_labels_fit_into_a_file_name() -> None:
+    """Two of them, in bytes; what is cut off tells them apart."""
+    first, second = slug(300 * "中" + "a"), slug(300 * "中" + "b")
+    assert first != second
+    assert len(first.encode()) <= 100
+
+
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [("a\x1b[31m\x07$x^2$", r"a\x1b[31m\x07$x^2$"), ("日\U0001f9ff", "日\U0001f9ff"), ("x" * 100_000, "x" * 199 + "…")],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from roofline.machine.roof_choice import doubts
 from roofline.model.input_pipeline import lines
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
-from roofline.schema.record import Case
 from roofline.show.columns import pick
 from roofline.text.units import counted, percent, significant, some_of
 
@@ -88,43 +88,50 @@ def _nearest(points: Sequence[Point], column: str, what: str, share: Callable[[P
     return f"Nearest: {told(known[-1][1])}; farthest: {told(known[0][1])}."
 
 
-def _series(points: Sequence[Point], without: str) -> list[list[tuple[Case, float]]]:
-    """Cases that differ in one field alone, with their throughput, of which there are several."""
-    groups: dict[tuple[object, ...], list[tuple[Case, float]]] = {}
+def _series(points: Sequence[Point], without: str) -> list[dict[Any, Point]]:
+    """Cases with a throughput that differ in one field alone, by that field; of several such, the first."""
+    groups: dict[tuple[object, ...], dict[Any, Point]] = {}
     for point in points:
-        record, rate = point.benchmark.record, point.samples_per_s
-        if record is None or rate is None:
+        record = point.benchmark.record
+        if record is None or point.samples_per_s is None:
             continue
         case = record.case
         fields = {name: getattr(case, name) for name in ("model", "mode", "batch", "precision", "layout", "data")}
         key = (*(value for name, value in fields.items() if name != without), case.config.get("test"), compiled(record))
-        groups.setdefault(key, []).append((case, rate))
-    return [group for group in groups.values() if len({getattr(case, without) for case, _ in group}) > 1]
+        groups.setdefault(key, {}).setdefault(fields[without], point)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _ratios(heading: str, pairs: Sequence[tuple[Point, Point]]) -> str:
+    """How many times the throughput of the second of a pair the first has; of those whose margins don't show
+    that they differ, how many they are.
+    """
+    told, within = [], 0
+    for point, base in pairs:
+        ratio = (point.samples_per_s or 0.0) / (base.samples_per_s or 1.0)
+        if point.margin is None or base.margin is None or abs(ratio - 1) <= point.margin + base.margin:
+            within += 1
+        else:
+            told.append(f"{point.id} {significant(ratio)} times {base.id}")
+    parts = [some_of(told, _MOST)] if told else []
+    parts += [f"{counted(within, 'pair')} not apart by their margins"] if within else []
+    return f"{heading}: {'; '.join(parts)}." if parts else ""
 
 
 def _precisions(points: Sequence[Point]) -> str:
     """Throughput against fp32 of the same case."""
-    told = []
-    for group in _series(points, "precision"):
-        base = next(((case, rate) for case, rate in group if case.precision == "fp32"), None)
-        if base is not None:
-            told += [
-                f"{case.id} {significant(rate / base[1])} times {base[0].id}" for case, rate in group if case != base[0]
-            ]
-    return f"Throughput against fp32: {some_of(told, _MOST)}." if told else ""
+    series = [group for group in _series(points, "precision") if "fp32" in group]
+    pairs = [(point, group["fp32"]) for group in series for name, point in group.items() if name != "fp32"]
+    return _ratios("Throughput against fp32", pairs)
 
 
 def _batches(points: Sequence[Point]) -> str:
-    """Throughput from the smallest batch to the one with the highest."""
-    told = []
-    for group in _series(points, "batch"):
-        in_order = sorted(group, key=lambda one: one[0].batch)
-        smallest, best = in_order[0], max(in_order, key=lambda one: one[1])
-        if best[0].batch == smallest[0].batch:
-            told.append(f"{smallest[0].id} is the fastest of {len(group)} batch sizes")
-        else:
-            told.append(f"{best[0].id} {significant(best[1] / smallest[1])} times {smallest[0].id}")
-    return f"Throughput at the best batch against the smallest: {some_of(told, _MOST)}." if told else ""
+    """Throughput of the largest batch against the smallest."""
+    series = _series(points, "batch")
+    return _ratios(
+        "Throughput of the largest batch against the smallest",
+        [(group[max(group)], group[min(group)]) for group in series],
+    )
 
 
 def _inputs(points: Sequence[Point]) -> str:

@@ -30,6 +30,9 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
     measured = cases(points)
     shown, left_out = newest(measured)
     names = machine_names(shown)
+    if not measured:
+        found = (render(table, "markdown", 0).strip("\n") for table in runs)
+        return "\n\n".join(["# No case was measured", "The results have nothing but roofs.", *found]) + "\n"
     by_machine = {name: [point for point in shown if machine_of(point) == machine] for machine, name in names.items()}
     parts = [
         _title(shown, list(by_machine)),
