@@ -1,7 +1,7 @@
 """The quantities that hardware counters measure of a kernel, and the Nsight Compute metrics of each, by chip.
 
 A counter is a row of `QUANTITIES`. From it come what is asked of ncu, what is read of its files, the sums and the
-columns of ``roofline ncu`` and ``roofline kernels``, and the values of a record (its fields have the rows' names).
+columns of ``roofline ncu`` and ``roofline metrics``, and the values of a record (its fields have the rows' names).
 
 One FLOP for each add and multiply of a thread, two for a fused multiply-add; the half-precision instructions work on
 two values at once, as do the packed single-precision ones of compute capability 10. Tensor counters count operations,
