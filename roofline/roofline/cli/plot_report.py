@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -19,12 +19,13 @@ from roofline.cli.inputs import (
     results_argument,
 )
 from roofline.cli.output import emit, write_bytes
-from roofline.cli.parameters import Command, Output, OutputFolder, width_option
+from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
 from roofline.comparison.comparison import Settings
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, report_tables
 from roofline.text.printable import printable, say
+from roofline.text.units import some_of
 
 
 def _folder_option(default: str, what: str) -> Callable[[Command], Command]:
@@ -69,6 +70,23 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
         raise _unwritable(folder, error) from error
 
 
+_PRICE = Number("price", 0)
+
+
+def _prices(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    """Read prices by the hour; a label may have ``=`` in it.
+
+    :raises click.BadParameter: one is no label and number.
+    """
+    found = {}
+    for value in values:
+        label, _, price = value.rpartition("=")
+        if not label:
+            raise click.BadParameter(printable(f"{value!r} is no LABEL=PER_HOUR, such as a100=3.67."), ctx, param)
+        found[label] = _PRICE.convert(price, param, ctx)
+    return found
+
+
 @click.command(cls=TwoSides, several="--baseline")
 @results_argument
 @_folder_option("report", "Folder for everything.")
@@ -95,6 +113,15 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
     help="Also write the step times for github-action-benchmark (customSmallerIsBetter) and in the Bencher Metric "
     "Format, a JSON file each for each machine.",
 )
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    callback=_prices,
+    metavar="LABEL=PER_HOUR",
+    help="Price of a machine by the hour, by its label, in any currency: costs.csv and the page have what a million "
+    "samples cost. May be given several times.",
+)
 @width_option
 @devices_option
 def report(
@@ -103,6 +130,7 @@ def report(
     folder: Path,
     named: tuple[str, ...],
     dashboards: bool,
+    prices: dict[str, float],
     width: int | None,
     devices: Path | None,
 ) -> None:
@@ -110,7 +138,7 @@ def report(
 
     Written: index.html, which opens from disk and needs page/ beside it; report.md, which has the sections of a written
     report with an analysis of each machine; figures of each machine as PNG and SVG (roofline, throughput, variability);
-    CSVs (roofline_points, metrics; operations, kernels and machines where there are some); every pandas frame as
+    CSVs (roofline_points, metrics; operations, kernels, machines and costs where there are some); every pandas frame as
     Parquet in frames/, if pyarrow is installed; env.md. The paths are printed at the end.
     """
     files = read_results(results)
@@ -119,7 +147,8 @@ def report(
     shown = cases(point for _, points in runs for point in points)
     ids = dict.fromkeys(named_case(one, shown, ", ".join(map(str, results)))[0].id for one in named)
     comparison = comparison_of(base, results, Settings(), table) if base else None
-    extras = Extras(case_ids=tuple(ids), dashboards=dashboards, comparison=comparison)
+    _check_labels(prices, shown)
+    extras = Extras(case_ids=tuple(ids), dashboards=dashboards, comparison=comparison, prices=prices)
     written = write_report(runs, folder, extras)
     for note in written.notes:
         say(note, err=True)
@@ -127,6 +156,16 @@ def report(
     say("")
     for path in written.paths:
         say(str(path))
+
+
+def _check_labels(prices: Iterable[str], shown: Sequence[Point]) -> None:
+    """:raises click.UsageError: a price is of no machine of the results."""
+    labels = list(dict.fromkeys(point.result.machine_label for point in shown))
+    for label in prices:
+        if label not in labels:
+            raise click.UsageError(
+                printable(f"--price: no machine {label!r} in the results: there is {some_of(labels, 10)}.")
+            )
 
 
 def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MORE) -> Written:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
 from roofline.comparison.verdict_table import table
-from roofline.model.points import Point, cases
+from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
 from roofline.report.changes import changes_figure
 from roofline.report.comment import comment
@@ -19,6 +19,7 @@ from roofline.report.data_files import csv_files, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.page.writing import LacksPageLibraries, write_page
 from roofline.results.reader import ResultFile
+from roofline.show.costs import costs_table
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of
 from roofline.show.machines import machine_of, machines_table
@@ -61,12 +62,13 @@ class Extras:
     """What a report has beside the files that every report has.
 
     ``case_ids``: cases that get figures of their own. ``dashboards``: JSON for dashboards. ``comparison``: of these
-    results with a baseline.
+    results with a baseline. ``prices``: of machines by the hour, by their labels.
     """
 
     case_ids: tuple[str, ...] = ()
     dashboards: bool = False
     comparison: Comparison | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
 
 
 NOTHING_MORE = Extras()
@@ -89,7 +91,7 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     else:
         notes.append(f"figures of {machines} machines not drawn: the page has them. They are of {MOST_DRAWN} at most")
     try:
-        paths[:0] = write_page(points, folder, extras.comparison)
+        paths[:0] = write_page(points, folder, extras.comparison, extras.prices)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
     if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:
@@ -115,6 +117,9 @@ def _texts(
     runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
 ) -> Iterator[tuple[str, str]]:
     yield from csv_files(points)
+    costs = costs_table(newest(cases(points))[0], extras.prices)
+    if costs.rows:
+        yield "costs.csv", csv_of(costs)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
     against = ""
     if extras.comparison is not None:

@@ -78,10 +78,11 @@ def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, m
     monkeypatch.setattr(folder, "MOST_DRAWN", 0)
     monkeypatch.setattr(folder, "parquet_files", lambda _: ())
     base, new = _sides(tmp_path)
-    code, out, _ = run("report", *new, "--baseline", *base, "--dashboards", "-o", "all")
+    code, out, _ = run("report", *new, "--baseline", *base, "--dashboards", "--price", "epyc-2cpu=1", "-o", "all")
     assert code == 0
     assert [path for path in out.split("\n\n")[-1].split() if "/page" not in path and "index" not in path] == [
-        *("all/changes.png", "all/changes.svg", "all/roofline_points.csv", "all/metrics.csv", "all/env.md"),
+        *("all/changes.png", "all/changes.svg", "all/roofline_points.csv", "all/metrics.csv"),
+        *("all/costs.csv", "all/env.md"),
         *("all/comment.md", "all/verdicts.csv", "all/report.md"),
         *("all/github-action-benchmark-epyc-2cpu.json", "all/bencher-epyc-2cpu.json"),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
@@ -19,12 +19,14 @@ from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
+from roofline.show.costs import costs_table
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
 from roofline.text.units import counted
 
+NO_PRICES: Mapping[str, float] = {}
 CASES_A_SCRIPT = 20
 """A script of cases is read whole when one of them is opened."""
 
@@ -93,10 +95,14 @@ class PageData:
 
     :param points: of all results.
     :param comparison: of them with a baseline.
+    :param prices: of machines by the hour, by their labels.
     """
 
-    def __init__(self, points: Sequence[Point], comparison: Comparison | None = None) -> None:
+    def __init__(
+        self, points: Sequence[Point], comparison: Comparison | None = None, prices: Mapping[str, float] = NO_PRICES
+    ) -> None:
         self._comparison = comparison
+        self._prices = prices
         sessions = cases(points)
         self._points, self._notes = newest(sessions)
         self._names = machine_names(self._points)
@@ -130,6 +136,8 @@ class PageData:
 
     def overview(self) -> Data:
         """Everything that is shown before a machine is opened."""
+        costs = costs_table(self._ordered, self._prices)
+        priced = [self._number[id(row.point)] for row in costs.rows]
         colors = style_for((section.name for section in self._sections), ())
         found = remarks(self._points, self._names, self._comparison)
         numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
@@ -138,6 +146,7 @@ class PageData:
             "attention": table_data(_ATTENTION, found, opens=numbers),
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
+            "costs": table_data(costs.columns, costs.rows, opens=priced) if costs.rows else None,
             "verdicts": None if self._comparison is None else _verdicts(self._comparison),
             "colors": [colors.color(section.name) for section in self._sections],
             "rounds": [section.rounds() is not None for section in self._sections],

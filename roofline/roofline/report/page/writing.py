@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from roofline.comparison.comparison import Comparison
 from roofline.files.writing import write_bytes, write_text
 from roofline.model.points import Point
 from roofline.report.page.cells import Data
-from roofline.report.page.page_data import PageData
+from roofline.report.page.page_data import NO_PRICES, PageData
 
 PAGE = "index.html"
 _BESIDE = "page"
@@ -24,13 +24,19 @@ class LacksPageLibraries(Exception):
     """The page can't be made: a package for it isn't installed. The message says how to install it."""
 
 
-def write_page(points: Sequence[Point], folder: Path, comparison: Comparison | None = None) -> list[Path]:
+def write_page(
+    points: Sequence[Point],
+    folder: Path,
+    comparison: Comparison | None = None,
+    prices: Mapping[str, float] = NO_PRICES,
+) -> list[Path]:
     """Write the page of these points; returns the path to open.
 
     A browser opens it from disk: it loads its data as scripts, since it may fetch no file there.
 
     :param points: of all results.
     :param comparison: of them with a baseline.
+    :param prices: of machines by the hour, by their labels.
     :raises LacksPageLibraries: jinja2 or plotly isn't installed.
     :raises OSError: a file can't be written.
     """
@@ -40,7 +46,7 @@ def write_page(points: Sequence[Point], folder: Path, comparison: Comparison | N
         plotly = files("plotly") / "package_data" / "plotly.min.js"
     except ImportError as error:
         raise LacksPageLibraries("The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'") from error
-    data, beside = PageData(points, comparison), folder / _BESIDE
+    data, beside = PageData(points, comparison, prices), folder / _BESIDE
     own = files("roofline.report.page") / "assets"
     for name in _OWN:
         write_bytes(beside / name, (own / name).read_bytes())

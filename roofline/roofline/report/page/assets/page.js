@@ -48,6 +48,10 @@ const roofline = (() => {
       label: "Machines", open: openMachine, opens: "machine", tools: false,
     }));
     place.append(...notes(content.notes));
+    if (content.costs) {
+      const what = "What samples cost";
+      place.append(element("h3", { text: what }), tableOf(content.costs, { label: what, open: openCase }));
+    }
     if (content.machines.shown.length > 1) place.append(comparison());
     const name = content.machines.columns.findIndex((column) => nameOf(column) === "machine");
     document.getElementById("machines").append(...content.machines.shown.map((row, index) => sectionOf(row[name], index)));

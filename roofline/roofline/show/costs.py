@@ -1,0 +1,60 @@
+"""What samples cost: money where a machine has a price by the hour, energy where it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from roofline.model.points import Point
+from roofline.schema.amounts import usable
+from roofline.show.columns import pick
+from roofline.show.tables import Column, Table, number
+from roofline.text.units import significant
+from roofline.timing.readings import energy_j_per_sample
+
+_S_PER_HOUR = 3600
+_MILLION = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """A case on a machine of which the price by the hour is known, or the energy, or both."""
+
+    point: Point
+    price_per_hour: float | None
+
+    @property
+    def price_per_million_samples(self) -> float | None:
+        """In the currency of the price."""
+        rate = self.point.samples_per_s
+        if self.price_per_hour is None or rate is None or not usable(rate):
+            return None
+        return self.price_per_hour / _S_PER_HOUR / rate * _MILLION
+
+    @property
+    def samples_per_joule(self) -> float | None:
+        """Of the device's energy, as it was read."""
+        record = self.point.benchmark.record
+        energy_j = None if record is None else energy_j_per_sample(record)
+        return None if energy_j is None or not usable(energy_j) else 1 / energy_j
+
+
+_COLUMNS: tuple[Column[Cost], ...] = (
+    *(column.of(attrgetter("point")) for column in pick("case", "machine", "samples_per_s", "sample_unit")),
+    number("price_per_hour", "price/h", show=significant),
+    number("price_per_million_samples", "price of\na million", show=significant),
+    number("samples_per_joule", "samples/J", show=significant),
+)
+
+
+def costs_table(points: Sequence[Point], prices: Mapping[str, float]) -> Table[Cost]:
+    """Every valid case that has a cost, in the order of the points.
+
+    :param prices: by the hour, by the label of a machine.
+    """
+    found = [
+        Cost(point=point, price_per_hour=prices.get(point.result.machine_label)) for point in points if point.valid
+    ]
+    rows = [one for one in found if one.price_per_million_samples is not None or one.samples_per_joule is not None]
+    return Table(title="What samples cost", columns=_COLUMNS, rows=rows)

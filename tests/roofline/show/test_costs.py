@@ -1,0 +1,35 @@
+"""What samples cost, in money and in energy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roofline.machine.published import load
+from roofline.model.points import points_of
+from roofline.show.costs import costs_table
+from roofline.show.export import records
+from tests.roofline import build
+
+
+def test_a_million_samples_have_a_price_and_a_joule_its_samples(tmp_path: Path) -> None:
+    """320 samples/s at 2.88 an hour are 2.5 a million. A case with neither price nor energy has no row, nor an invalid
+    one.
+    """
+    labels = {"rented": [build.record(energy_j_per_step=64.0)], "own": [build.record(), build.record(timing=None)]}
+    points = [
+        point
+        for label, held in labels.items()
+        for point in points_of(build.result(tmp_path / f"{label}.json", held, on=build.machine(label)), load())
+    ]
+    named = [{key: row[key] for key in row if key != "case"} for row in records(costs_table(points, {"rented": 2.88}))]
+    assert named == [
+        {
+            "machine": "rented",
+            "samples_per_s": 320.0,
+            "sample_unit": "image",
+            "price_per_hour": 2.88,
+            "price_per_million_samples": 2.5,
+            "samples_per_joule": 0.5,
+        }
+    ]
+    assert costs_table(points[1:], {}).rows == []
