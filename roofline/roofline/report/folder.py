@@ -89,7 +89,7 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     if machines <= MOST_DRAWN:
         paths, notes = draw(points, folder, FORMS)
     else:
-        notes.append(f"figures of {machines} machines not drawn: the page has them. They are of {MOST_DRAWN} at most")
+        notes.append(f"no figures of the machines, more than {MOST_DRAWN} of them: the page has all ({machines})")
     try:
         paths[:0] = write_page(points, folder, extras.comparison, extras.prices)
     except LacksPageLibraries as error:
