@@ -33,6 +33,7 @@ def test_sections_stand_in_order_with_their_figures(tmp_path: Path) -> None:
         *("# 1 case on 1 machine", "## 1 Experiment design", "## 2 Complexity", "## 3 Measurement", "## 4 Roofline"),
         *("## 5 Analysis", "## 6 Reproducibility", "## Appendix A: every case", "## Appendix B: every run"),
     ]
+    assert "Of 1 measurement of a model: 1 undetermined." in lines[2]
     throughput = lines.index("![throughput-epyc-2cpu](throughput-epyc-2cpu.png)")
     roofline = lines.index("![roofline-epyc-2cpu](roofline-epyc-2cpu.png)")
     assert lines.index("## 3 Measurement") < throughput < lines.index("## 4 Roofline") < roofline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,9 +75,23 @@ def _title(points: Sequence[Point], machines: Sequence[str]) -> str:
     where = markdown_text(some_of(machines))
     return (
         f"# {counted(len({point.id for point in points}), 'case')} on {counted(len(machines), 'machine')}\n\n"
-        f"Measured on {where}{when}. All that is said here is from the results; objective, hypothesis and sources are"
-        " the author's."
+        f"Measured on {where}{when}.{_findings(points)} All that is said here is from the results; objective,"
+        " hypothesis and sources are the author's."
     )
+
+
+def _findings(points: Sequence[Point]) -> str:
+    """What bounds how many of the cases that ran a model, in a sentence; empty where no case did."""
+    models = [point for point in points if point.mode in ("train", "infer")]
+    told = Counter(_standing(point) for point in models)
+    shown = ", ".join(f"{count} {what}" for what, count in told.most_common())
+    return f" Of {counted(len(models), 'measurement')} of a model: {shown}." if models else ""
+
+
+def _standing(point: Point) -> str:
+    if not point.valid:
+        return "invalid"
+    return "undetermined" if point.bound.kind == "undetermined" else f"bound by {point.bound.kind}"
 
 
 def _design(shown: Sequence[Point], measured: Sequence[Point], left_out: Sequence[str]) -> Iterator[str]:
