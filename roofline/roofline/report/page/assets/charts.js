@@ -30,6 +30,27 @@ function keepDrawn(holder, draw) {
   draw();
 }
 
+// Paper is narrower than most windows, and light.
+const PAPER = 690;
+let paper = false;
+
+function widthOf(holder) {
+  return paper ? PAPER : holder.clientWidth;
+}
+
+window.addEventListener("beforeprint", () => {
+  const { theme } = document.documentElement.dataset;
+  document.documentElement.dataset.theme = "light";
+  paper = true;
+  redrawAll();
+  window.addEventListener("afterprint", () => {
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    paper = false;
+    redrawAll();
+  }, { once: true });
+});
+
 function redrawAll() {
   for (const [holder, draw] of redraws) {
     if (holder.isConnected) draw();
@@ -54,6 +75,7 @@ function layoutOf(more) {
     font: { family: "system-ui, sans-serif", size: 12, color: ink("text") },
     showlegend: false,
     hovermode: "closest",
+    ...(paper ? { width: PAPER } : {}),
     margin: { l: 90, r: 20, t: 15, b: 50 },
     ...more,
   };
@@ -122,7 +144,7 @@ function roofLabels(data, width, height) {
   const levels = data.levels.map((one) => {
     // Above its line; DRAM's below it, where another line runs close above.
     const side = one.strong && data.levels.length > 1 ? 1 : -1;
-    const along = 130;
+    const along = 3.3 * one.label.length + 15;
     return {
       x: Math.log10(one.x[0]) + (along * Math.cos(angle)) / across,
       y: Math.log10(one.y[0]) + (along * Math.sin(angle)) / up,
@@ -173,9 +195,9 @@ function pointTraces(data, facets, shown) {
 function drawRoofline(holder, machine, shown) {
   const data = machine.roofline;
   const longest = Math.max(0, ...data.ceilings.map((one) => one.label.length));
-  const margin = { l: 95, r: Math.min(6.6 * longest + 25, holder.clientWidth * 0.4), t: 15, b: 55 };
+  const margin = { l: 95, r: Math.min(6.6 * longest + 25, widthOf(holder) * 0.4), t: 15, b: 55 };
   const height = 500;
-  const width = holder.clientWidth - margin.l - margin.r;
+  const width = widthOf(holder) - margin.l - margin.r;
   const log = (title, ends, suffix) => axis(title, {
     type: "log", range: ends.map(Math.log10), tickformat: "~s", ticksuffix: suffix, dtick: 1, exponentformat: "SI",
   });
