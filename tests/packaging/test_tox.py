@@ -1,4 +1,4 @@
-"""All of tox's environments are one folder, in which torch is installed once."""
+"""Tox's environments that need torch are one folder, in which it is installed once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,15 @@ def test_all_share_one_folder() -> None:
     assert shared["env_dir"] == "{work_dir}/suite"
 
 
-@pytest.mark.parametrize("name", [name for name in sections() if name.startswith("testenv:")])
+def test_the_docs_have_a_folder_of_their_own() -> None:
+    """They need no torch, and nothing of this project but its pages."""
+    docs = sections()["testenv:docs"]
+    assert (docs["runner"], docs["env_dir"], docs["package"]) == ("virtualenv", "{work_dir}/docs", "skip")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in sections() if name.startswith("testenv:") and name != "testenv:docs"]
+)
 def test_none_installs_anything_of_its_own(name: str) -> None:
     """One that did would make tox install anew at each switch, torch included."""
     assert INSTALLING & set(sections()[name]) == set()

@@ -116,7 +116,7 @@ def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> 
     assert err.rstrip().endswith(f"is no known ending. Use {known}")
 
 
-@pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model -o"])
+@pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model --summaries"])
 def test_the_name_of_a_file_is_no_folder(run: Run, line: str) -> None:
     """Refused before anything is read or made; a folder that is there may have any name, and other names have dots."""
     code, out, err = run(*line.split(), "x.xlsx")
