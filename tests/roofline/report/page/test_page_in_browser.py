@@ -84,10 +84,11 @@ def test_a_table_sorts_and_filters(shown: sync_api.Page) -> None:
 
 
 def test_a_name_stays_text(shown: sync_api.Page) -> None:
-    """In tables, in the figure, beside a point and in the panel of its case."""
-    shown.locator(".chart path.point").nth(1).hover(force=True)
-    assert shown.locator("#tip").is_visible()
-    shown.get_by_role("button", name="<img").last.click()
+    """In tables, in the figure, beside a point, and in the panel of its case, which a click on the point opens."""
+    point = shown.locator(".chart path.point").nth(1)
+    point.hover(force=True)
+    assert shown.locator("#tip div").first.inner_text() == f"{HOSTILE}-train-b8-fp32"
+    point.click(force=True)
     shown.wait_for_selector("#case .main-svg")
     assert shown.locator("#case h2").inner_text() == f"{HOSTILE}-train-b8-fp32"
     assert shown.locator("img, b").count() == 0

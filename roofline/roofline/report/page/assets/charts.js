@@ -1,7 +1,7 @@
 "use strict";
 // Charts. Plotly reads some markup in its texts: what comes from results is escaped there, or shown in the tip.
 
-const CONFIG = { displayModeBar: false, responsive: true };
+const CONFIG = { displayModeBar: false };
 const POINT_TO_PIXEL = 1.5;
 const redraws = new Map();
 const tip = element("div", { id: "tip", hidden: true });
@@ -53,10 +53,17 @@ window.addEventListener("beforeprint", () => {
 
 function redrawAll() {
   for (const [holder, draw] of redraws) {
-    if (holder.isConnected) draw();
-    else redraws.delete(holder);
+    if (!holder.isConnected) redraws.delete(holder);
+    // What is folded in has no width; it is drawn when it is unfolded.
+    else if (holder.clientWidth) draw();
   }
 }
+
+let resized = 0;
+window.addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(redrawAll, 150);
+});
 
 function axis(title, more = {}) {
   return {

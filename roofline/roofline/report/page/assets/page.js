@@ -63,6 +63,7 @@ const roofline = (() => {
   function part(title, attributes, fill, heading = "h2") {
     const whole = element("details", { class: "machine", ...attributes }, element("summary", {}, element(heading, { text: title })));
     whole.addEventListener("toggle", async () => {
+      if (whole.dataset.filled) redrawAll();
       if (!whole.open || whole.dataset.filled) return;
       whole.dataset.filled = "yes";
       try {
