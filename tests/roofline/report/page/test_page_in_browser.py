@@ -108,3 +108,14 @@ def test_the_keyboard_reaches_a_case(shown: sync_api.Page) -> None:
     assert "perftests/test_models.py::test_case[slow-train-b32-fp32]" in shown.locator("#case pre").inner_text()
     shown.keyboard.press("Escape")
     assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
+
+
+def test_charts_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
+    """Drawn anew where it changes."""
+    before = shown.viewport_size
+    shown.set_viewport_size({"width": 900, "height": 720})
+    shown.wait_for_function("""() => {
+        const chart = document.querySelector(".chart");
+        return Number(chart.querySelector(".main-svg").getAttribute("width")) === chart.clientWidth;
+    }""")
+    shown.set_viewport_size(before)

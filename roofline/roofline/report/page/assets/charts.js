@@ -75,14 +75,14 @@ function axis(title, more = {}) {
   };
 }
 
-function layoutOf(more) {
+function layoutOf(holder, more) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: ink("text") },
     showlegend: false,
     hovermode: "closest",
-    ...(paper ? { width: PAPER } : {}),
+    width: widthOf(holder),
     margin: { l: 90, r: 20, t: 15, b: 50 },
     ...more,
   };
@@ -214,7 +214,7 @@ function drawRoofline(holder, machine, shown) {
   return Plotly.react(
     holder,
     [...roofTraces(data), ...pointTraces(data, machine.facets, shown)],
-    layoutOf({
+    layoutOf(holder, {
       height,
       margin,
       xaxis: { ...log("arithmetic intensity (FLOP/byte)", data.x, ""), tickformat: "~g" },
@@ -262,7 +262,7 @@ function drawMachines(holder, machines, colors, shown, byShare) {
       },
     });
   }
-  return Plotly.react(holder, traces, layoutOf({
+  return Plotly.react(holder, traces, layoutOf(holder, {
     height: 480,
     xaxis: axis("arithmetic intensity (FLOP/byte)", {
       type: "log", range: x.map(Math.log10), tickformat: "~g", dtick: 1,
@@ -303,7 +303,7 @@ function drawThroughput(holder, machine, shown) {
       marker: { color, size: 9, symbol: symbol + (dot ? "-dot" : "") },
     };
   });
-  return Plotly.react(holder, traces, layoutOf({
+  return Plotly.react(holder, traces, layoutOf(holder, {
     height: 360,
     xaxis: axis("batch size", { type: "log", tickvals: batches, ticktext: batches.map(String) }),
     yaxis: axis("samples/s", { type: "log", tickformat: "~s", dtick: "D2" }),
@@ -339,7 +339,7 @@ function drawVariability(holder, rows) {
     hoverinfo: "none",
     marker: { size: 9, symbol: "line-ns-open", color: ink("text") },
   }));
-  return Plotly.react(holder, traces, layoutOf({
+  return Plotly.react(holder, traces, layoutOf(holder, {
     height: 110 + 26 * rows.length,
     xaxis: axis("step time relative to the case's median", { tickformat: "+.1~%", zeroline: true, zerolinecolor: ink("line") }),
     yaxis: axis("", {
@@ -353,7 +353,7 @@ function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
   const disturbed = (index) => rounds.disturbed[index] !== undefined;
   const numbers = rounds.time.values.map((_, index) => index + 1);
-  const layout = layoutOf({
+  const layout = layoutOf(holder, {
     height: 150 + 110 * parts.length,
     grid: { rows: parts.length, columns: 1, roworder: "top to bottom" },
   });
