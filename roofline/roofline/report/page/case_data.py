@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -100,8 +101,9 @@ def _rounds(point: Point) -> Data | None:
 
 
 def _series(column: Column[Any], values: Sequence[float]) -> Data:
+    """Values of the rounds; a reading that a round lacks is NaN there, and null here."""
     return {
         "title": one_line(column.title),
-        "values": [rounded(value) for value in values],
+        "values": [rounded(value) if math.isfinite(value) else None for value in values],
         "shown": [column.show(value) for value in values],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -128,13 +129,13 @@ def test_the_roofline_has_the_places_of_the_figure(tmp_path: Path) -> None:
 
 
 def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
-    """A figure that isn't known isn't there. Readings of rounds are shown as the case's own are."""
+    """A figure that isn't known isn't there. Readings of rounds are shown as the case's own are; one may lack."""
     rounds = Rounds(
         steps=2,
         wall_s=(0.2, 0.3, 0.2),
         disturbed=(None, "steal", None),
         sm_clock_hz=(1.41e9, 1.2e9, 1.41e9),
-        temperature_c=(50.0, 61.0, 62.0),
+        temperature_c=(50.0, math.nan, 62.0),
     )
     (point,) = points(tmp_path, build.record(timing=build.timing(rounds=rounds)))
     data = case_data(point, "here")
@@ -145,7 +146,7 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
         "disturbed": {"1": "steal"},
         "readings": [
             {"title": "SM clock", "values": [1.41e9, 1.2e9, 1.41e9], "shown": ["1.41 GHz", "1.20 GHz", "1.41 GHz"]},
-            {"title": "°C", "values": [50.0, 61.0, 62.0], "shown": ["50.0", "61.0", "62.0"]},
+            {"title": "°C", "values": [50.0, None, 62.0], "shown": ["50.0", "-", "62.0"]},
         ],
     }
     figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}
