@@ -14,13 +14,12 @@ from roofline.report.page.attention import Remark, remarks
 from roofline.report.page.batch_data import batch_data
 from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
-from roofline.report.page.machines_data import machines_data
 from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.costs import costs_table
-from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
@@ -159,7 +158,16 @@ class PageData:
 
     def comparison(self) -> Data | None:
         """Machines beside each other; None where there is one."""
-        return machines_data(self._ordered, self._number) if len(self._sections) > 1 else None
+        if len(self._sections) == 1:
+            return None
+        beside = machines_table(self._ordered)
+        columns: list[Column[Row]] = [_CASE_COLUMNS[0].of(lambda row: row.point), *beside.displayed()]
+        opens = [self._number[id(row.point)] for row in beside.rows]
+        return {
+            "title": beside.title,
+            "table": table_data(columns, beside.rows, opens=opens),
+            "notes": list(beside.notes),
+        }
 
     def machines(self) -> Iterator[Data]:
         """What each machine's section shows, in the order of the overview."""
