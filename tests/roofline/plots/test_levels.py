@@ -113,7 +113,7 @@ def test_texts_keep_apart(tmp_path: Path) -> None:
         (build.record(), "no hardware counters (none in the record)"),
         (build.record(counters=Counters(status="permission_denied")), "no hardware counters (permission denied)"),
         (build.record(counters=Counters(status="ok", flop=1e11)), "the counters have no bytes of any level"),
-        (counted(kernel(), timing=None), "no step time"),
+        (counted(kernel(), timing=None), "invalid: no_step_time"),
         (counted(kernel(), flags=(Flag(name="profiled", evidence="nsys", invalid=True),)), "invalid: profiled"),
     ],
     ids=["none", "refused", "no bytes", "no time", "invalid"],
