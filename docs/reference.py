@@ -27,6 +27,7 @@ from roofline.cli import program as cli
 from roofline.frames import Results
 from roofline.schema import expected, record
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
+from roofline.show.render import one_line
 from roofline.text.units import unit_of
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -183,7 +184,7 @@ def _column(column: Any) -> tuple[str, str, str, str]:
     else:  # What a function works out, it says in its docstring.
         value = _one_line((column.get.__doc__ or "").partition("\n\n")[0])
     value = MEANINGS.get(column.name, value)
-    return f"`{column.name}`", _one_line(column.title), unit or "", value
+    return f"`{column.name}`", one_line(column.title), unit or "", value
 
 
 def _frames() -> Iterator[tuple[str, str]]:

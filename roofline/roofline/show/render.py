@@ -73,8 +73,8 @@ def _markdown(table: Table[Any]) -> str:
 
 
 def one_line(title: str) -> str:
-    """A heading of several lines: ``FLOP/byte``, ``% of roof``, and ``compute`` of ``com-`` and ``pute``."""
-    return title.replace("/\n", "/").replace("-\n", "").replace("\n", " ")
+    """A heading of several lines: ``FLOP/byte``, ``samples/s``, ``% of roof``; ``compute`` of ``com-`` and ``pute``."""
+    return title.replace("/\n", "/").replace("\n/", "/").replace("-\n", "").replace("\n", " ")
 
 
 def _item(note: str) -> str:

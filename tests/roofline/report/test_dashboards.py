@@ -30,7 +30,7 @@ def test_each_machine_has_a_file_of_each_form(tmp_path: Path) -> None:
                 "unit": "ms",
                 "value": 100.0,
                 "range": "± 0.800",
-                "extra": "samples /s: 320\n% of roof: 10-40\nbound: undetermined",
+                "extra": "samples/s: 320\n% of roof: 10-40\nbound: undetermined",
             }
         ],
         "bencher-epyc-2cpu.json": {

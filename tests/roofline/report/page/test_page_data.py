@@ -64,7 +64,7 @@ def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
         "mode": "train",
         "batch": "32",
         "precision": "fp32",
-        "samples /s": "320",
+        "samples/s": "320",
         "step": "100 ms",
         "margin": "0.80 %",
         "FLOP/s": "1.00 T",
@@ -85,7 +85,7 @@ def test_what_is_not_known_of_any_case_is_said(tmp_path: Path) -> None:
     (machine,) = PageData(points_of(read_file(path), load(None))).machines()
     assert columns(machine["cases"]) == ["case", "step_time_s", "bound", "flags"]
     assert machine["unknown"] == [
-        "Not known: mode, batch, precision, samples /s, margin, FLOP/s, FLOP/byte, % of roof, % of SOL:"
+        "Not known: mode, batch, precision, samples/s, margin, FLOP/s, FLOP/byte, % of roof, % of SOL:"
         " the benchmark has no record of pytest-roofline."
     ]
     assert machine["roofline"]["points"] == []
