@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from roofline.machine.roof_choice import Roofs
@@ -101,7 +102,7 @@ class Group:
         return total_of(one.above_s for one in self.operations)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Breakdown:
     """One step taken apart. ``step_s`` is the timed step; ``operations`` have the most time above their bound first.
 
@@ -115,7 +116,7 @@ class Breakdown:
     operations: tuple[TimedOperation, ...]
     input_wait_s: float | None
 
-    @property
+    @cached_property
     def operations_s(self) -> float:
         return sum(one.time_s for one in self.operations)
 

@@ -7,11 +7,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.bounds import Bound, judge
+from roofline.model.operations import Breakdown, break_down
 from roofline.model.placement import Placement, place
 from roofline.model.point_flags import cliffs, derived, series_flags, throughput
 from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
@@ -21,7 +23,7 @@ from roofline.schema.record import Device, Flag, Mode, Record
 from roofline.timing.step_time import plain_step_time_s, plain_times_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """One benchmark of one run with everything concluded from it."""
 
@@ -87,6 +89,12 @@ class Point:
         """Of the step time, relative; None where none can be claimed, and without a record."""
         record = self.benchmark.record
         return None if record is None or record.timing is None else record.timing.margin
+
+    @cached_property
+    def step(self) -> Breakdown | None:
+        """The step taken apart by operation; None without a record, or where `operations.why_untimed` says why."""
+        record = self.benchmark.record
+        return None if record is None else break_down(record, self.roofs, self.sol)
 
     @property
     def samples_per_s(self) -> float | None:

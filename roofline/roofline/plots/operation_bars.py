@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.model.operations import Breakdown, TimedOperation, break_down, lines_outside, why_untimed
+from roofline.model.operations import Breakdown, TimedOperation, lines_outside, why_untimed
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import draw_roofs
@@ -114,9 +114,8 @@ def step_of(point: Point) -> Step:
     :raises ValueError: neither is known, with the reason.
     """
     record, step_s = point.benchmark.record, point.step_time_s
-    step = None if record is None else break_down(record, point.roofs, point.sol)
-    if step is not None:
-        return _of_operations(point, step)
+    if point.step is not None:
+        return _of_operations(point, point.step)
     profile = None if record is None else record.profile
     if profile is not None and step_s is not None and usable(step_s) and lines_outside(profile):
         return _of_kernels(point, profile, step_s)

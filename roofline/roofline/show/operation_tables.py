@@ -12,7 +12,6 @@ from roofline.model.operations import (
     Group,
     Limit,
     TimedOperation,
-    break_down,
     exceeds,
     lines_outside,
     why_untimed,
@@ -62,9 +61,8 @@ def taken_apart(points: Sequence[Point]) -> tuple[list[Taken], list[tuple[Point,
     left_out: list[tuple[Point, str]] = []
     for point in points:
         record = point.benchmark.record
-        step = None if record is None else break_down(record, point.roofs, point.sol)
-        if step is not None:
-            taken.append(Taken(point=point, step=step))
+        if point.step is not None:
+            taken.append(Taken(point=point, step=point.step))
         else:
             left_out.append((point, "no record of its work" if record is None else why_untimed(record) or "not timed"))
     return taken, left_out
