@@ -10,6 +10,7 @@ from typing import Any
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
 from roofline.comparison.verdict_table import table
+from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
 from roofline.report.changes import changes_figure
@@ -83,6 +84,7 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     from roofline.plots.image_files import draw, draw_case
 
     points = tuple(point for _, of_run in runs for point in of_run)
+    results = Results(points)
     machines = len({machine_of(point) for point in cases(points)})
     paths: list[Path] = []
     notes: list[str] = []
@@ -101,11 +103,11 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
         paths += more_paths
         notes += more_notes
     pictures = [path.name for path in paths if path.suffix == ".png"]
-    for name, content in _texts(runs, points, pictures, extras):
+    for name, content in _texts(runs, results, pictures, extras):
         write(folder / name, content.encode("utf-8", "backslashreplace"))
         paths.append(folder / name)
     try:
-        for name, data in parquet_files(points):
+        for name, data in parquet_files(results):
             write(folder / name, data)
             paths.append(folder / name)
     except LacksPyarrow as error:
@@ -113,10 +115,9 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     return Written(paths=tuple(paths), notes=tuple(notes))
 
 
-def _texts(
-    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
-) -> Iterator[tuple[str, str]]:
-    yield from csv_files(points)
+def _texts(runs: Sequence[Run], results: Results, pictures: Sequence[str], extras: Extras) -> Iterator[tuple[str, str]]:
+    yield from csv_files(results)
+    points = results.points
     costs = costs_table(newest(cases(points))[0], extras.prices)
     if costs.rows:
         yield "costs.csv", csv_of(costs)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from roofline.files import writing
+from roofline.frames import Results
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.report import data_files, folder
@@ -69,4 +70,4 @@ def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.Monke
 def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:
     """Operations, kernels, and machines side by side."""
     points = points_of(build.result(tmp_path / "a.json", [build.record()]), load())
-    assert [name for name, _ in csv_files(points)] == ["roofline_points.csv", "metrics.csv"]
+    assert [name for name, _ in csv_files(Results(points))] == ["roofline_points.csv", "metrics.csv"]
