@@ -192,7 +192,12 @@ def _timelines(timelines: Sequence[Timeline]) -> pd.DataFrame:
         useless = next(one for one in timelines if one.useless)
         raise ReadError(f"{useless.path}: nothing to show.", *timeline_tables.about(useless))
     made = frame_of(timeline_tables.joined_rows(useful))
-    made.attrs["notes"] = [f"{one.path}: {note}" for one in useful for note in timeline_tables.about(one)]
+    notes = [f"{one.path}: {note}" for one in useful for note in timeline_tables.about(one)]
+    without = timeline_tables.without_rows(useful)
+    made.attrs["notes"] = [
+        *notes,
+        *(f"{path}: its operators are not here, for other files have kernels" for path in without),
+    ]
     return made
 
 

@@ -294,3 +294,8 @@ def test_a_trace_gives_its_operators(tmp_path: Path) -> None:
     assert frame.loc[0, "name"] == "aten::mm"
     assert "t.json" in frame.loc[0, "file"]
     assert rl.trace(tmp_path).equals(frame)
+    kernel = {**event, "cat": "kernel", "args": {"device": 0, "stream": 7}}
+    build.write(tmp_path / "u.json", {"traceEvents": [kernel]})
+    kernels = rl.trace(tmp_path)
+    assert len(kernels) == 1
+    assert f"{tmp_path / 't.json'}: its operators are not here" in kernels.attrs["notes"][-1]
