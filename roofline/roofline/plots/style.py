@@ -288,11 +288,13 @@ def _top(group: Sequence[float], gap: float) -> float:
 
 
 def slug(label: str) -> str:
-    """A label as part of a file name: two of them fit into one. A long one ends in a digest, which tells it apart."""
-    text = "".join(char if char.isalnum() or char in "-_." else "-" for char in label).strip("-.") or "machine"
-    if len(data := text.encode()) <= _LONGEST_SLUG:
+    """A label as part of a file name: two of them fit into one. One that can't stand as it is, or is long, ends in a
+    digest, which tells it apart.
+    """
+    text = "".join(char if char.isalnum() or char in "-_." else "-" for char in label).strip("-.")
+    if text and text == label and len(text.encode()) <= _LONGEST_SLUG:
         return text
-    begin = data[: _LONGEST_SLUG - 9].decode(errors="ignore")
+    begin = text.encode()[: _LONGEST_SLUG - 9].decode(errors="ignore").strip("-.") or "machine"
     return f"{begin}-{hashlib.sha256(label.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 

@@ -350,10 +350,9 @@ def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
     """A CPU and a GPU of one host are two rooflines."""
     gpu = build.record(device=Device(kind="cuda", name="NVIDIA L4"))
     paths, _ = draw(_points(tmp_path, build.record(), gpu), tmp_path)
-    assert [path.name for path in paths if path.name.startswith("roofline")] == [
-        "roofline-epyc-2cpu--AMD-EPYC-7B13.png",
-        "roofline-epyc-2cpu--NVIDIA-L4.png",
-    ]
+    first, second = (path.name for path in paths if path.name.startswith("roofline"))
+    assert first.startswith("roofline-epyc-2cpu--AMD-EPYC-7B13-")
+    assert second.startswith("roofline-epyc-2cpu--NVIDIA-L4-")
 
 
 def test_draw_says_what_has_no_throughput(tmp_path: Path) -> None:

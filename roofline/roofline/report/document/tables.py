@@ -171,7 +171,9 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
     """The table at the end of a report: environment, label, case, runs, throughput, FLOP/s, intensity, bound."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in points:
-        groups.setdefault((machine_of(point), point.workload, point.result.commit), []).append(point)
+        groups.setdefault(
+            (machine_of(point), point.workload, point.result.commit or str(point.result.path)), []
+        ).append(point)
     rows = [_measured(group) for group in groups.values()]
 
     def of(*names: str) -> list[Column[Measured]]:
@@ -220,11 +222,16 @@ def commands(points: Sequence[Point]) -> Table[Any]:
         *pick("machine"),
         words("started", "started", lambda point: started_at(point.result)),
         words("commit", "commit", lambda point: point.result.commit),
-        words("changed", "with changes", "result.commit_dirty", lambda dirty: "yes" if dirty else "no"),
+        words("changed", "with changes", _changed, lambda dirty: "yes" if dirty else "no"),
         words("command", "command", lambda point: _command(point.result)),
         *pick("file"),
     ]
     return Table(title="Runs", columns=columns, rows=_first(points, lambda point: point.result.path))
+
+
+def _changed(point: Point) -> bool | None:
+    """Whether the code had changes beside its commit; None without one."""
+    return None if point.result.commit is None else point.result.commit_dirty
 
 
 def _command(result: ResultFile) -> str | None:

@@ -107,7 +107,7 @@ def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
     flagged: dict[str, list[tuple[Point, str]]] = {}
     for point in points:
         for flag in point.flags:
-            if not flag.invalid and flag.name != "margin":  # `_widest` shows these
+            if not flag.invalid and (flag.name != "margin" or point.margin is None):  # `_widest` shows the others
                 flagged.setdefault(flag.name, []).append((point, flag.evidence))
     for name, rows in sorted(flagged.items(), key=lambda item: -len(item[1])):
         point, evidence = rows[0]

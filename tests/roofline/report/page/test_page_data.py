@@ -53,6 +53,13 @@ def test_what_is_wrong_stands_first(tmp_path: Path) -> None:
     assert table["opens"] == [2, 1, None, 3, 0, None]
 
 
+def test_a_case_without_a_margin_needs_attention_too(tmp_path: Path) -> None:
+    """It is less certain than any with one."""
+    flag = Flag(name="margin", evidence="too few rounds")
+    shown = points(tmp_path, build.record(case=build.case(id="a"), timing=build.timing(margin=None), flags=(flag,)))
+    assert PageData(shown).overview()["attention"]["shown"] == [["margin: 1 case", "a", "epyc-2cpu", "too few rounds"]]
+
+
 def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
     """The texts are those of every table. A range is sorted by its low end; no name is a formula."""
     shown = points(tmp_path, build.record(case=build.case(id="=1+1")))
