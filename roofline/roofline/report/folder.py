@@ -18,7 +18,7 @@ from roofline.report.comment import comment
 from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_files, parquet_files
 from roofline.report.document.sections import document
-from roofline.report.page.writing import LacksPageLibraries, write_page
+from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.reader import ResultFile
 from roofline.show.costs import costs_table
 from roofline.show.environment import environment

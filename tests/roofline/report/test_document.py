@@ -6,9 +6,9 @@ from pathlib import Path
 
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all, points_of
-from roofline.report.document.analysis import sentences
+from roofline.report.document.conclusions import sentences
+from roofline.report.document.document_tables import measurements
 from roofline.report.document.sections import document
-from roofline.report.document.tables import measurements
 from roofline.results.reader import read_file
 from roofline.schema.record import Flag, Record
 from roofline.show.render import render

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from roofline.model.points import Point, cases, newest
-from roofline.report.document import tables
-from roofline.report.document.analysis import sentences
+from roofline.report.document import document_tables
+from roofline.report.document.conclusions import sentences
 from roofline.show.machines import Machine, machine_names, machine_of, machines_table
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
@@ -45,7 +45,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         *(("### Against the baseline", *_pictures(("changes",), figures), against) if against else ()),
         *_reproducibility(measured),
         "## Appendix A: every case",
-        _shown(tables.measurements(measured)),
+        _shown(document_tables.measurements(measured)),
         "## Appendix B: every run",
         *(render(table, "markdown", 0) for table in runs),
     ]
@@ -96,8 +96,8 @@ def _standing(point: Point) -> str:
 
 def _design(shown: Sequence[Point], measured: Sequence[Point], left_out: Sequence[str]) -> Iterator[str]:
     yield "## 1 Experiment design"
-    yield _shown(tables.environments(measured))
-    matrix = tables.matrix(shown)
+    yield _shown(document_tables.environments(measured))
+    matrix = document_tables.matrix(shown)
     yield _some(matrix, "No case has a record of what was run: the files are plain pytest-benchmark results.")
     yield from (f"- {markdown_text(note)}" for note in left_out)
 
@@ -108,7 +108,7 @@ def _complexity(shown: Sequence[Point]) -> Iterator[str]:
         "Work of one step, counted from its operations: 1 MAC is 2 FLOP; least and most byte bound the memory traffic"
         " of the step, and so its intensity."
     )
-    yield _some(tables.complexity(shown), "Not known: no case has a record of its work.")
+    yield _some(document_tables.complexity(shown), "Not known: no case has a record of its work.")
 
 
 def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str
         "The step time is the median of the rounds that nothing disturbed, the margin the half width of its confidence"
         " interval; real, user and sys are of warm-up and timed rounds."
     )
-    yield _shown(tables.timings(shown))
+    yield _shown(document_tables.timings(shown))
     yield from _pictures(("throughput", "variability", "rounds"), figures)
     taken = taken_apart(shown)[0]
     if taken:
@@ -134,8 +134,8 @@ def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Ite
     yield from _pictures(("roofline", "levels"), figures)
     for name, own in by_machine.items():
         yield f"### {markdown_text(name)}"
-        yield _shown(tables.placements(own))
-        for of_roofs in tables.by_roofs(own):
+        yield _shown(document_tables.placements(own))
+        for of_roofs in document_tables.by_roofs(own):
             roofs = replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
 
@@ -158,4 +158,4 @@ def _analysis(shown: Sequence[Point], names: dict[Machine, str], by_machine: dic
 def _reproducibility(measured: Sequence[Point]) -> Iterator[str]:
     yield "## 6 Reproducibility"
     yield "Versions, threads, limits and what each run noted stand in [env.md](env.md)."
-    yield _shown(tables.commands(measured))
+    yield _shown(document_tables.commands(measured))

@@ -10,11 +10,11 @@ from roofline.comparison.verdict_table import sentence, table
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import PLAIN, Style, style_for, style_of, variant
-from roofline.report.page.attention import Remark, remarks
 from roofline.report.page.batch_data import batch_data
 from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
+from roofline.report.page.remarks import Remark, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.rounds_data import rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing

@@ -10,7 +10,7 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.report.page.writing import write_page
+from roofline.report.page.page_files import write_page
 from tests.roofline import build
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
