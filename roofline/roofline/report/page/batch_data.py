@@ -1,4 +1,4 @@
-"""Throughput against batch size as plain dicts: places of a chart, and the gain of each doubling of the batch."""
+"""Throughput against batch size as plain dicts: places of a chart, the gain of each doubling of the batch, the knee."""
 
 from __future__ import annotations
 
@@ -9,48 +9,67 @@ from itertools import pairwise
 from operator import attrgetter
 
 from roofline.model.points import Point
+from roofline.model.throughputs import NEAR_BEST, knee, told_apart
 from roofline.plots.throughput import Measured, measured_of
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.tables import Column, number, words
-from roofline.text.units import signed
+from roofline.text.units import percent, signed
 
 _CLIFF = "throughput_cliff"
+_READ_IT = "Median of the rounds; bars: one standard deviation"
+_RING = f"Ring: the knee, the smallest batch with at least {percent(NEAR_BEST)} of the best throughput"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sized:
+    """A case with its batch size, and its row in the machine's table."""
+
+    row: int
+    point: Point
+    batch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """Two batch sizes of one series, next to each other. ``row`` is that of the larger one's point."""
+    """Two batch sizes of one curve, next to each other. ``knee`` says where the curve has its knee."""
 
-    row: int
-    before: Point
-    after: Point
-    from_batch: int
-    to_batch: int
+    before: _Sized
+    after: _Sized
+    knee: str
 
     @property
-    def gain_per_doubling(self) -> float | None:
+    def ratio(self) -> float:
+        """Samples per second of the larger batch over those of the smaller one."""
+        return (self.after.point.samples_per_s or 0.0) / (self.before.point.samples_per_s or 1.0)
+
+    @property
+    def gain_per_doubling(self) -> float:
         """Relative gain of samples per second if the batch is doubled; as many times as lie between both, alike."""
-        first, last = self.before.samples_per_s, self.after.samples_per_s
-        if not first or not last:
-            return None
-        return float((last / first) ** (1 / math.log2(self.to_batch / self.from_batch)) - 1)
+        return float(self.ratio ** (1 / math.log2(self.after.batch / self.before.batch)) - 1)
+
+    @property
+    def apart(self) -> str:
+        """Whether margins tell both throughputs apart."""
+        return "yes" if told_apart(self.ratio, self.before.point, self.after.point) else "no"
 
     @property
     def cliff(self) -> str | None:
         """What is known of a fall of the throughput."""
-        return next((flag.evidence for flag in self.after.flags if flag.name == _CLIFF), None)
+        return next((flag.evidence for flag in self.after.point.flags if flag.name == _CLIFF), None)
 
 
 (_RATE,) = pick("samples_per_s")
-_BEFORE: Column[_Step] = _RATE.of(attrgetter("before"))
+_BEFORE: Column[_Step] = _RATE.of(attrgetter("before.point"))
 _COLUMNS: tuple[Column[_Step], ...] = (
-    *(column.of(attrgetter("after")) for column in pick("case", "model", "mode", "precision")),
-    number("from_batch", "batch from"),
-    number("to_batch", "to"),
+    *(column.of(attrgetter("after.point")) for column in pick("case", "model", "mode", "precision")),
+    number("from_batch", "batch from", "before.batch"),
+    number("to_batch", "to", "after.batch"),
     Column(name="samples_per_s_before", title="samples/s from", get=_BEFORE.get, show=_RATE.show),
-    Column(name="samples_per_s", title="to", get=_RATE.of(attrgetter("after")).get, show=_RATE.show),
+    Column(name="samples_per_s", title="to", get=_RATE.of(attrgetter("after.point")).get, show=_RATE.show),
     number("gain_per_doubling", "gain per doubling", show=signed),
+    words("apart", "apart by margins"),
+    words("knee", "knee at batch"),
     words("cliff", "cause of a cliff"),
 )
 
@@ -64,28 +83,47 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
     measured = [(row, one) for row, point in enumerate(points) if (one := measured_of(point)) is not None]
     if not measured:
         return None
-    steps = _steps(points, measured)
+    steps: list[_Step] = []
+    knees: set[int] = set()
+    for curve in _curves(points, measured):
+        place = knee([one.point for one in curve])
+        told = _told(curve, place)
+        steps += [_Step(before=before, after=after, knee=told) for before, after in pairwise(curve)]
+        if place is not None and curve[place] is not curve[-1]:
+            knees.add(curve[place].row)
     return {
         "points": [
-            {"row": row, "batch": one.batch, "rate": rounded(one.rate), "deviation": rounded(one.deviation)}
+            {
+                "row": row,
+                "batch": one.batch,
+                "rate": rounded(one.rate),
+                "deviation": rounded(one.deviation),
+                **({"knee": True} if row in knees else {}),
+            }
             for row, one in measured
         ],
-        "scaling": table_data(_COLUMNS, steps, opens=[numbers[step.row] for step in steps]),
+        "notes": [_READ_IT, *([_RING] if knees else [])],
+        "scaling": table_data(_COLUMNS, steps, opens=[numbers[step.after.row] for step in steps]),
     }
 
 
-def _steps(points: Sequence[Point], measured: Sequence[tuple[int, Measured]]) -> list[_Step]:
-    """Neighbours in each series; none in one that has several workloads of one batch size."""
-    series: dict[tuple[str, ...], list[tuple[int, Measured]]] = {}
+def _told(curve: Sequence[_Sized], place: int | None) -> str:
+    """The batch size at the knee: between which it lies where it isn't one that was measured."""
+    if place is None:
+        return "margins too wide"
+    if curve[place] is curve[-1]:
+        return f"above {curve[-2].batch}"
+    return f"{curve[0].batch} or less" if place == 0 else str(curve[place].batch)
+
+
+def _curves(points: Sequence[Point], measured: Sequence[tuple[int, Measured]]) -> list[list[_Sized]]:
+    """Series of several batch sizes, the smallest first; none with several workloads of one batch size."""
+    series: dict[tuple[str, ...], list[_Sized]] = {}
     for row, one in measured:
-        series.setdefault((one.model, one.mode, one.precision, one.variant, one.unit), []).append((row, one))
-    steps: list[_Step] = []
-    for members in series.values():
-        members.sort(key=lambda member: member[1].batch)
-        if len({one.batch for _, one in members}) < len(members):
-            continue
-        steps += [
-            _Step(row=row, before=points[before], after=points[row], from_batch=smaller.batch, to_batch=larger.batch)
-            for (before, smaller), (row, larger) in pairwise(members)
-        ]
-    return steps
+        key = (one.model, one.mode, one.precision, one.variant, one.unit)
+        series.setdefault(key, []).append(_Sized(row=row, point=points[row], batch=one.batch))
+    return [
+        sorted(curve, key=lambda one: one.batch)
+        for curve in series.values()
+        if 1 < len({one.batch for one in curve}) == len(curve)
+    ]

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
+from roofline.model.throughputs import told_apart
 from roofline.plots.style import has_ready_data
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
@@ -31,6 +32,12 @@ class _Pair:
             return None
         return own / other
 
+    @property
+    def apart(self) -> str | None:
+        """Whether margins tell both step times apart."""
+        ratio = self.time_ratio
+        return None if ratio is None else "yes" if told_apart(ratio, self.point, self.against) else "no"
+
 
 _KINDS: dict[str, Callable[[Record], bool]] = {
     "training against inference": lambda record: record.case.mode == "train",
@@ -52,6 +59,7 @@ _COLUMNS: tuple[Column[_Pair], ...] = (
     words("what"),
     *(_CASE, _AGAINST, _STEP, _OTHER_STEP),
     number("time_ratio", "times as long", show=lambda value: f"{significant(value)}x"),
+    words("apart", "apart by margins"),
     *(column.of(attrgetter("point")) for column in pick("input_share")),
 )
 

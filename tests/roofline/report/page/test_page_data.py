@@ -171,31 +171,37 @@ def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
 
 
 def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
-    """Of the samples per second: 10 to 40 in two doublings is twice each; a cliff has its cause. Invalid rows, and
-    series with two workloads of one batch, have none.
+    """Of the samples per second: 10 to 40 in two doublings is twice each; a cliff has its cause, the curve its knee, or
+    where it lies. Invalid rows, and series with two workloads of one batch, have none.
     """
 
     def record(batch: int, samples_per_s: float, **changes: Any) -> Any:
         model = changes.pop("model", "vgg16")
         named = build.case(model=model, batch=batch, **changes)
-        return build.record(case=named, timing=build.timing(batch / samples_per_s, rounds=Rounds(steps=1, wall_s=())))
+        timing = build.timing(batch / samples_per_s, rounds=Rounds(steps=1, wall_s=()), margin=0.01)
+        return build.record(case=named, timing=timing)
 
     shown = points(
         tmp_path,
+        *(record(1, 10.0, model="even"), record(2, 10.1, model="even")),
+        *(record(1, 10.0, model="rising"), record(2, 19.0, model="rising")),
         *(record(8, 40.0), record(2, 10.0), record(16, 15.0)),
         *(record(1, 10.0, model="twice"), record(2, 11.0, model="twice"), record(2, 12.0, model="twice", id="other")),
     )
     (machine,) = PageData(shown).machines()
     table = machine["throughput"]["scaling"]
     assert table["shown"] == [
-        ["vgg16-train-b8-fp32", "vgg16", "train", "fp32", "2", "8", "10.0", "40.0", "+100.0 %", "-"],
+        ["even-train-b2-fp32", "even", "train", "fp32", "1", "2", "10.0", "10.1", "+1.0 %", "no", "1 or less", "-"],
+        ["rising-train-b2-fp32", "rising", "train", "fp32", "1", "2", "10.0", "19.0", "+90.0 %", "yes", "above 1", "-"],
+        ["vgg16-train-b8-fp32", "vgg16", "train", "fp32", "2", "8", "10.0", "40.0", "+100.0 %", "yes", "8", "-"],
         [
-            *("vgg16-train-b16-fp32", "vgg16", "train", "fp32", "8", "16", "40.0", "15.0", "-62.5 %"),
+            *("vgg16-train-b16-fp32", "vgg16", "train", "fp32", "8", "16", "40.0", "15.0", "-62.5 %", "yes", "8"),
             "15.0 images/s at batch 16 against 40.0 at batch 8, 2.67 times less; cause: not known",
         ],
     ]
-    assert table["opens"] == [0, 2]
-    assert machine["throughput"]["points"][1] == {"row": 1, "batch": 2, "rate": 10.0, "deviation": 0.2}
+    assert table["opens"] == [1, 3, 4, 6]
+    assert machine["throughput"]["points"][4] == {"row": 4, "batch": 8, "rate": 40.0, "deviation": 0.8, "knee": True}
+    assert machine["throughput"]["points"][5] == {"row": 5, "batch": 2, "rate": 10.0, "deviation": 0.2}
 
 
 def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
@@ -214,9 +220,9 @@ def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
     )
     (machine,) = PageData(shown).machines()
     assert machine["pairs"]["shown"] == [
-        ["training against inference", "train", "infer", "300 ms", "100 ms", "3.00x"],
-        ["compiled against eager", "compiled", "train", "150 ms", "300 ms", "0.500x"],
-        ["real against ready data", "photos", "train", "600 ms", "300 ms", "2.00x"],
+        ["training against inference", "train", "infer", "300 ms", "100 ms", "3.00x", "yes"],
+        ["compiled against eager", "compiled", "train", "150 ms", "300 ms", "0.500x", "yes"],
+        ["real against ready data", "photos", "train", "600 ms", "300 ms", "2.00x", "yes"],
     ]
     assert machine["pairs"]["opens"] == [0, 2, 3]
 

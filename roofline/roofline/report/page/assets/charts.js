@@ -284,6 +284,14 @@ function drawThroughput(holder, machine, shown) {
     series.set(key, [...(series.get(key) ?? []), one]);
   }
   const batches = [...new Set(machine.throughput.points.map((one) => one.batch))].sort((a, b) => a - b);
+  const knees = machine.throughput.points.filter((one) => one.knee && shown(one.row));
+  const rings = {
+    x: knees.map((one) => one.batch),
+    y: knees.map((one) => one.rate),
+    mode: "markers",
+    hoverinfo: "skip",
+    marker: { size: 18, symbol: "circle-open", line: { width: 1.8 }, color: ink("text") },
+  };
   const traces = [...series.values()].map((points) => {
     points.sort((a, b) => a.batch - b.batch);
     const { row } = points[0];
@@ -303,7 +311,7 @@ function drawThroughput(holder, machine, shown) {
       marker: { color, size: 9, symbol: symbol + (dot ? "-dot" : "") },
     };
   });
-  return Plotly.react(holder, traces, layoutOf(holder, {
+  return Plotly.react(holder, [rings, ...traces], layoutOf(holder, {
     height: 360,
     xaxis: axis("batch size", { type: "log", tickvals: batches, ticktext: batches.map(String) }),
     yaxis: axis("samples/s", { type: "log", tickformat: "~s", dtick: "D2" }),

@@ -180,7 +180,7 @@ const roofline = (() => {
   }
 
   function fillThroughput(whole, machine, shown, redraw) {
-    const { points, scaling } = machine.throughput;
+    const { points, scaling, notes: lines } = machine.throughput;
     if (!scaling.shown.length) return;
     const modes = machine.facets.find((facet) => facet.name === "mode");
     whole.append(element("h3", { text: "Throughput against batch size" }));
@@ -196,7 +196,7 @@ const roofline = (() => {
       listenToCases(chart, machine);
     });
     whole.append(
-      ...notes(["Median of the rounds; bars: one standard deviation."]),
+      ...notes(lines),
       element("h4", { text: "Gain of each doubling of the batch" }),
       tableOf(scaling, { label: `Batch scaling of ${machine.title}`, open: openCase }),
     );
