@@ -1,20 +1,16 @@
-"""Show a comparison in turns: its title, its table and its JSON."""
+"""Show a comparison in turns: its title and its table."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.comparison import OUTCOMES
-from roofline.comparison.gate import Found, Gate, grouped, sentence_of
+from roofline.comparison.gate import Found, grouped, sentence_of
 from roofline.comparison.paired import LEAST_PAIRS
-from roofline.schema.record_json import without_nonfinite
-from roofline.show.export import records
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.json_text import json_text
 from roofline.text.units import percent, scaled, signed, signed_range, some_of
 
 _ORDER: tuple[Outcome, ...] = (*(one for one in OUTCOMES if one != "invalid"), "skipped")
@@ -38,25 +34,6 @@ def sentence(result: AbResult, exit_code: int) -> str:
     judged = any(case.judged for case in result.cases)
     compared = len(result.of("slower", "faster", "same", "inconclusive")) if judged else 0
     return sentence_of({outcome: len(result.of(outcome)) for outcome in _ORDER}, compared, exit_code, sides)
-
-
-def as_json(result: AbResult, gate: Gate) -> str:
-    """Write all of it, under the names that ``roofline check`` has for it."""
-    table, rules = verdict_table(result, gate.exit_code), result.rules
-    document = {
-        "title": table.title,
-        **asdict(gate),
-        "verdicts": {outcome.replace(" ", "_"): len(result.of(outcome)) for outcome in _ORDER},
-        "settings": {
-            "least_effect": rules.least,
-            "confidence": rules.confidence,
-            "pairs": rules.pairs,
-            "max_time_s": rules.max_time_s,
-        },
-        "rows": records(table),
-        "notes": table.notes,
-    }
-    return json_text(without_nonfinite(document))
 
 
 def _median(case: AbCase, name: str) -> float | None:

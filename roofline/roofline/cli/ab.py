@@ -11,10 +11,10 @@ import click
 from roofline.ab import turns_file
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
-from roofline.ab.table import as_json, found_in, verdict_table
+from roofline.ab.table import found_in, verdict_table
 from roofline.cli.ab_options import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.output import emit, emit_text, try_to_write
+from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.comparison.gate import judge
 from roofline.text.printable import printable
@@ -94,8 +94,8 @@ def ab(
         with two_sides(options, Path.cwd(), folder) as sides:
             result = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
     outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
-    table, shown = verdict_table(result, outcome.exit_code), output.form
-    if shown == "markdown":
+    table = verdict_table(result, outcome.exit_code)
+    if output.form == "markdown":
         # A summary is read without the log.
         table = replace(table, notes=(*outcome.messages, *table.notes))
     # What was measured is kept before it is shown, and shown though it can't be kept: either may fail.
@@ -104,10 +104,7 @@ def ab(
             if results is not None:
                 tell(f"turns: {turns_file.write(result, results)}")
         finally:
-            if shown == "json":
-                emit_text(as_json(result, outcome), output.path)
-            else:
-                emit([table], output)
+            emit([table], output)
     for line in [*([] if output.path is None else [table.title]), *outcome.messages]:
         tell(line)
     return outcome.exit_code

@@ -10,18 +10,16 @@ from typing import Any, get_args
 import click
 
 from roofline.cli.inputs import NoData
-from roofline.cli.output import emit, emit_text
+from roofline.cli.output import emit
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
 from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.verdict_table import judgement, table
+from roofline.comparison.verdict_table import table
 from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
-from roofline.show.export import records
 from roofline.show.tables import Table
-from roofline.text.json_text import json_text
 
 
 class TwoSides(click.Command):
@@ -133,28 +131,18 @@ def show(
 ) -> None:
     """Print the comparison, or write it to ``output``.
 
-    :param expected: a table that goes with it; in JSON under ``expected_bounds``.
-    :param gate: what a check came to, which it says on stderr, and which makes its JSON a judgement with the cases as
-        its rows; None where nothing is gated, and JSON is the cases.
+    :param expected: a table that goes with it.
+    :param gate: what a check came to, which it says on stderr; None where nothing is gated.
     """
     tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
     tables += [] if expected is None else [expected]
-    match output.form:
-        case "json" if gate is not None:
-            document = judgement(comparison, title, gate)
-            if expected is not None:
-                bounds = {"title": expected.title, "rows": records(expected), "notes": expected.notes}
-                document["expected_bounds"] = bounds
-            emit_text(json_text(document), output.path)
-        case "markdown":
-            # A summary is read without the log: what the gate says stands above the other notes.
-            tables = [unsaid(one, gate, Output()) for one in tables]
-            said = () if gate is None else gate.messages
-            emit([replace(tables[0], notes=[*said, *tables[0].notes]), *tables[1:]], output)
-        case _:
-            # CSV is one table.
-            complete = "--format csv" if expected is None else "--format json"
-            emit([unsaid(one, gate, output) for one in tables], output, complete=complete)
+    if output.form == "markdown":
+        # A summary is read without the log: what the gate says stands above the other notes.
+        tables = [unsaid(one, gate, Output()) for one in tables]
+        said = () if gate is None else gate.messages
+        emit([replace(tables[0], notes=[*said, *tables[0].notes]), *tables[1:]], output)
+    else:
+        emit([unsaid(one, gate, output) for one in tables], output)
 
 
 def unsaid(table: Table[Any], gate: Gate | None, output: Output) -> Table[Any]:

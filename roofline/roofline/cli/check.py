@@ -11,7 +11,7 @@ import click
 
 from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show, unsaid
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
-from roofline.cli.output import emit, emit_text, tell, write_text
+from roofline.cli.output import emit, tell, write_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, Settings
 from roofline.comparison.gate import Found, Gate, found_in, judge
@@ -24,9 +24,7 @@ from roofline.expectations.judging import check_results
 from roofline.expectations.outcome import Checked
 from roofline.machine.published import DeviceTable
 from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
-from roofline.show.export import records
 from roofline.show.tables import Table
-from roofline.text.json_text import json_text
 from roofline.text.printable import printable, say
 
 BESIDE_THE_TESTS = ""
@@ -75,15 +73,14 @@ def check(context: click.Context, /, output: Output, junit: Path | None, **asked
     """
     if not asked["base"] and asked["expect"] is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
-    if asked["base"] and asked["expect"] is not None and output.is_one_table:
+    if asked["base"] and asked["expect"] is not None and output.is_data:
         raise click.UsageError(
-            "--baseline and --expect give two tables, and this format holds one: check them one after the other, or use"
-            " --format json."
+            "--baseline and --expect give two tables, and this format holds one: check them one after the other."
         )
-    judged = judge_results(**{**asked, "verbose": asked["verbose"] or output.form == "json"})
+    judged = judge_results(**asked)
     if judged.comparison is None:
         assert judged.expected is not None
-        _show_expected(judged.expected, judged.gate, output)
+        emit([unsaid(judged.expected, judged.gate, output)], output)
     else:
         show(
             judged.comparison,
@@ -190,15 +187,3 @@ def _checked(results: Sequence[Path], file: str, table: DeviceTable) -> Checked:
             f" {NAME} beside the tests, looked for from here. Name one with --expect FILE; `roofline lock` writes one."
         )
     return check_results(reading.files, entries, table, reading.unreadable)
-
-
-def _show_expected(expected: Table[Any], outcome: Gate, output: Output) -> None:
-    """Print or write what came of the expected bounds alone; in JSON with the outcome, as beside a comparison."""
-    if output.form == "json":
-        judged = {name: getattr(outcome, name) for name in ("exit_code", "failures", "warnings", "strict")}
-        emit_text(
-            json_text({"title": expected.title, **judged, "rows": records(expected), "notes": expected.notes}),
-            output.path,
-        )
-    else:
-        emit([unsaid(expected, outcome, output)], output)

@@ -76,7 +76,7 @@ class Output:
 
     @property
     def is_one_table(self) -> bool:
-        """Whether it has no place for a second table, nor for anything beside the rows."""
+        """Whether all its rows have the same columns."""
         return self.form in ("csv", "parquet")
 
 

@@ -1,9 +1,8 @@
-"""Show a comparison: its table with what must be known of both sides, and its JSON."""
+"""Show a comparison: its table with what must be known of both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from roofline.comparison.comparison import (
@@ -15,7 +14,6 @@ from roofline.comparison.comparison import (
     SideSummary,
 )
 from roofline.comparison.gate import (
-    Gate,
     grouped,
     lines_of,
     lines_of_incomplete,
@@ -35,7 +33,6 @@ from roofline.comparison.runs import (
 )
 from roofline.comparison.session_observations import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
-from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import (
     counted,
@@ -187,40 +184,6 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
     )
 
 
-def judgement(comparison: Comparison, title: str, gate: Gate) -> dict[str, Any]:
-    """All of a check and what it came to, as plain JSON values in the record's names and units."""
-    settings = comparison.settings
-    document: dict[str, Any] = {
-        "title": title,
-        **asdict(gate),
-        "coverage": {
-            "matched": comparison.matched,
-            **{outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in _NOT_MATCHED},
-        },
-        "verdicts": {outcome.replace(" ", "_"): comparison.counts[outcome] for outcome in OUTCOMES},
-        "settings": {
-            "by": settings.by,
-            "least_effect": settings.least_effect,
-            "confidence": settings.confidence,
-            "floor_s": settings.floor_s,
-        },
-        "base": [_run(run) for run in comparison.base_runs],
-        "new": [_run(run) for run in comparison.new_runs],
-        "rows": [{column.name: column.get(case) for column in columns(comparison)} for case in comparison.cases],
-        "sessions_short": [
-            {
-                "case": case.match.id,
-                **{name: getattr(one, name) for name in ("side", "kind", "count", "of", "why")},
-            }
-            for case in comparison.cases
-            for one in case.match.missing
-        ],
-        "notes": _notes(comparison, in_full=True),
-    }
-    result: dict[str, Any] = without_nonfinite(document)
-    return result
-
-
 def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
     return [
         *lines_of_missing(comparison, in_full=in_full),
@@ -285,17 +248,6 @@ def _side(runs: Sequence[Run]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
     return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date recorded'} ({last.file})"
-
-
-def _run(run: Run) -> dict[str, Any]:
-    return {
-        "file": run.file,
-        "machine": run.machine.label,
-        "started_at": run.when or None,
-        "commit": run.commit,
-        "commit_dirty": run.dirty,
-        "setup": dict(run.setup),
-    }
 
 
 def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:

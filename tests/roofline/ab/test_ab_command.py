@@ -86,13 +86,11 @@ def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatc
     assert err.startswith("Error: slower: a: +10.0 % (")
 
 
-def test_json_has_the_exit_code(
-    sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_is_the_rows(sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However it is asked for."""
     monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
     code, out, _ = run("ab", *sides, "--format", "json", "--strict")
     run("ab", *sides, "--strict", "-o", tmp_path / "ab.json")
-    content = json.loads(out)
-    assert json.loads((tmp_path / "ab.json").read_text()) == content
-    assert (code, content["exit_code"], content["strict"], content["verdicts"]["slower"]) == (1, 1, True, 1)
+    (row,) = json.loads(out)
+    assert json.loads((tmp_path / "ab.json").read_text()) == [row]
+    assert (code, row["verdict"]) == (1, "slower")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from roofline.ab.cases import AbCase, AbResult, Rules
-from roofline.ab.table import as_json, found_in, sentence, verdict_table
+from roofline.ab.table import found_in, sentence, verdict_table
 from roofline.comparison.gate import judge
 from roofline.show.render import render
 from roofline.show.tables import Format
@@ -101,29 +101,6 @@ def test_a_row_has_its_numbers_in_every_form() -> None:
     assert [second[name] for name in names] == ["inconclusive", 18, 2, 0, 18]
     assert "18 of 18 turns were disturbed" in second["why"]
     assert shown(made, "markdown").startswith("**Regression: the new against the base: 1 case slower, of 2 compared (")
-
-
-def test_its_json_says_what_came_of_it() -> None:
-    """The exit code and why, how many cases have which verdict, and by which settings: a job needn't read the title."""
-    made = trial(SAME, OPEN, REMOVED)
-    outcome = judge(found_in(made), allow_removed=True, strict=False)
-    content = json.loads(as_json(made, outcome))
-    assert content["title"] == sentence(made, 0)
-    assert (content["exit_code"], content["strict"], content["allow_removed"]) == (0, False, True)
-    assert (content["failures"], content["warnings"]) == ([], list(outcome.warnings))
-    assert content["verdicts"] == {
-        "slower": 0,
-        "not_comparable": 0,
-        "removed": 1,
-        "inconclusive": 1,
-        "faster": 0,
-        "same": 1,
-        "new": 0,
-        "skipped": 0,
-    }
-    assert content["settings"] == {"least_effect": 0.02, "confidence": 0.99, "pairs": 2, "max_time_s": 60.0}
-    assert content["rows"] == json.loads(shown(made, "json"))
-    assert content["notes"] == verdict_table(made, 0).notes
 
 
 def test_what_would_settle_it_is_told_as_options() -> None:
