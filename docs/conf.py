@@ -6,8 +6,13 @@ nitpicky = True
 
 html_theme = "furo"
 html_title = "pytest-roofline"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
 
 # Links to headings are GitHub's: the same files are read there.
 myst_heading_anchors = 3
-# tests/test_docs.py runs the notebook; here its stored outputs are shown.
-nb_execution_mode = "off"
+# Notebooks are stored without outputs, and run where the site is made.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120  # seconds of a cell: the first one imports pandas and matplotlib
