@@ -16,7 +16,7 @@ from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.remarks import Remark, remarks
 from roofline.report.page.roofline_data import roofline_data
-from roofline.report.page.rounds_data import rounds_data
+from roofline.report.page.sessions_data import has_history, history_data, rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.costs import costs_table
 from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table
@@ -149,12 +149,19 @@ class PageData:
             "verdicts": None if self._comparison is None else _verdicts(self._comparison),
             "colors": [colors.color(section.name) for section in self._sections],
             "rounds": [section.rounds() is not None for section in self._sections],
+            "histories": [has_history(section.sessions) for section in self._sections],
             "notes": list(self._notes),
         }
 
     def rounds(self) -> Iterator[Data | None]:
         """How far the rounds of each machine's cases differ, in the order of the overview."""
         return (section.rounds() for section in self._sections)
+
+    def histories(self) -> Iterator[Data | None]:
+        """Each machine's cases session by session, in the order of the overview; None where no case has a history."""
+        for section in self._sections:
+            numbers = [self._number[id(point)] for point in section.points]
+            yield history_data(section.sessions, section.points, numbers) if has_history(section.sessions) else None
 
     def comparison(self) -> Data | None:
         """Machines beside each other; None where there is one."""

@@ -71,6 +71,9 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
     for number, rounds in enumerate(data.rounds()):
         if rounds is not None:
             yield f"rounds-{number}", rounds
+    for number, history in enumerate(data.histories()):
+        if history is not None:
+            yield f"history-{number}", history
     for number, of_script in enumerate(data.case_scripts()):
         yield f"cases-{number}", of_script
 

@@ -254,6 +254,34 @@ def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:
     assert (row["rounds"][19:], row["disturbed"]) == ([0.0, 0.0, 0.5], [21])
 
 
+def test_three_sessions_are_a_history(tmp_path: Path) -> None:
+    """In order of time, each with its commit and margin; an invalid result isn't drawn, and two are no history."""
+    wrong = (Flag(name="spilled", evidence="to the host", invalid=True),)
+    shown: list[Point] = []
+    for day, step_s, flags in ((12, 0.15, ()), (10, 0.1, ()), (11, 0.1, ()), (13, 9.0, wrong)):
+        twice = [build.record(case=build.case(id="twice"))] if day < 12 else []
+        records = [*twice, build.record(timing=build.timing(step_s), flags=flags)]
+        session = build.session(build.roofs(), started_at=f"2026-11-{day}T10:00:00+00:00")
+        shown += points_of(build.result(tmp_path / f"{day}.json", records, of=session), load(None))
+    data = PageData(shown)
+    (made,) = data.histories()
+    assert data.overview()["histories"] == [True]
+    assert made is not None
+    assert [row[:5] for row in made["table"]["shown"]] == [
+        ["resnet50-train-b32-fp32", "2026-11-10 10:00", "012345678", "no", "100 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-11 10:00", "012345678", "no", "100 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-12 10:00", "012345678", "no", "150 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-13 10:00", "012345678", "no", "9.00 s"],
+    ]
+    assert made["points"] == [
+        {"row": 0, "run": 0, "change": 0.0, "margin": 0.008},
+        {"row": 1, "run": 1, "change": 0.0, "margin": 0.008},
+        {"row": 2, "run": 2, "change": 0.5, "margin": 0.012},
+    ]
+    assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "012345678"])
+    assert list(PageData(shown[:4]).histories()) == [None]
+
+
 def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
     """Numbered through all machines, in the order of their sections."""
     paths = build.two_machines(tmp_path)

@@ -318,6 +318,37 @@ function drawThroughput(holder, machine, shown) {
   }), CONFIG);
 }
 
+// A line for each case, over the runs in order of time.
+function drawHistory(holder, machine, { of, points, runs }, shown) {
+  const [models, precisions] = machine.facets;
+  const byCase = new Map();
+  for (const one of points.filter(({ row }) => shown(row))) byCase.set(of[one.row], [...(byCase.get(of[one.row]) ?? []), one]);
+  const traces = [...byCase].map(([row, places]) => {
+    const color = visibleColor(models.values[models.of[row]]?.color ?? ink("link"));
+    return {
+      x: places.map((one) => one.run),
+      y: places.map((one) => one.change),
+      customdata: places.map((one) => one.row),
+      mode: "lines+markers",
+      hoverinfo: "none",
+      line: { color, width: 1.2 },
+      error_y: { type: "data", array: places.map((one) => one.margin), color, thickness: 1, width: 2 },
+      marker: { color, size: 7, symbol: precisions.values[precisions.of[row]]?.symbol ?? "circle" },
+    };
+  });
+  // A label takes 120 pixels.
+  const every = Math.ceil((120 * runs.length) / (widthOf(holder) - 110));
+  const labelled = runs.map((_, run) => run).filter((run) => run % every === 0);
+  return Plotly.react(holder, traces, layoutOf(holder, {
+    height: 380,
+    margin: { l: 90, r: 20, t: 15, b: 60 },
+    xaxis: axis("", {
+      tickangle: 0, range: [-0.5, runs.length - 0.5], tickvals: labelled, ticktext: labelled.map((run) => runs[run].map(escaped).join("<br>")),
+    }),
+    yaxis: axis("step time relative to the case's median", { tickformat: "+.1~%", zeroline: true, zerolinecolor: ink("line") }),
+  }), CONFIG);
+}
+
 // A row for each case, its rounds in their order from the top.
 function drawVariability(holder, rows) {
   const places = (count, row) => Array.from({ length: count }, (_, index) => row + 0.7 * ((index + 0.5) / count - 0.5));

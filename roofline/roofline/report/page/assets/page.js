@@ -164,6 +164,7 @@ const roofline = (() => {
         tableOf(machine.pairs, { label: `Pairs of cases of ${machine.title}`, open: openCase }),
       );
     }
+    if (overview.histories[index]) whole.append(history(machine, index, shown, redraw));
     if (overview.rounds[index]) whole.append(variability(machine, index, shown, redraw));
     if (machine.roofs.shown.length) {
       whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));
@@ -200,6 +201,28 @@ const roofline = (() => {
       element("h4", { text: "Gain of each doubling of the batch" }),
       tableOf(scaling, { label: `Batch scaling of ${machine.title}`, open: openCase }),
     );
+  }
+
+  function history(machine, index, shown, redraw) {
+    return part("History", {}, async (whole) => {
+      const found = await load(`history-${index}`);
+      const label = `Sessions of each case of ${machine.title}`;
+      const chart = element("div", { class: "chart", role: "img", "aria-label": `${label}; the table below has them` });
+      const table = tableOf(found.table, { label, open: openCase });
+      const chosen = (row) => shown(found.of[row]);
+      const draw = () => {
+        table.choose(chosen);
+        drawHistory(chart, machine, found, chosen);
+      };
+      whole.append(chart, ...notes(found.notes), table);
+      redraw.push(draw);
+      keepDrawn(chart, draw);
+      listen(
+        chart,
+        (row) => [found.table.shown[row][0], ...told(found.table, row)],
+        (row) => openCase(found.table.opens[row]),
+      );
+    }, "h3");
   }
 
   function variability(machine, index, shown, redraw) {

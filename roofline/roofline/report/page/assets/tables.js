@@ -3,6 +3,8 @@
 
 // More would make a browser slow; CSV has all.
 const MOST_ROWS = 1000;
+// Characters of a text, such as a time or a range, that stays in one line.
+const SHORT = 16;
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -97,7 +99,8 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
 
   function cellOf(row, index) {
     const column = data.columns[index];
-    const cell = element("td", { class: column.right ? "right" : "words" });
+    const short = data.shown[row][index].length <= SHORT;
+    const cell = element("td", { class: `${column.right ? "right" : "words"}${short ? " short" : ""}` });
     const number = data.opens?.[row] ?? null;
     if (open && index === opening && number !== null) {
       const button = element("button", { type: "button", class: "plain", text: data.shown[row][index] });
