@@ -131,7 +131,7 @@ def program() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Bad input gives a message, never a traceback."""
     # None of a record's many small objects is garbage: to look often takes a tenth of the time.
-    gc.set_threshold(100_000)
+    gc.set_threshold(1_000_000)
     codecs.register_error("roofline", _in_its_letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -19,10 +19,17 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
 
 from roofline.comparison.observation import Observation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Sessions = TypeVar("Sessions", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,23 +89,28 @@ class Effect:
         """What is to be expected of ``more`` sessions a side, if the estimate stays and they scatter as these do: what
         is known beforehand then counts for less.
         """
+        error, deviation = self.error_after(more)
+        return replace(
+            self,
+            error=error,
+            freedom=self.freedom + self.gain * more,
+            deviation=deviation,
+            drift=self._drift_share * deviation,
+            base_sessions=self.base_sessions + more,
+            new_sessions=self.new_sessions + more,
+        )
+
+    def error_after(self, more: Sessions) -> tuple[Sessions, Sessions]:
+        """Error and deviation of `after`, of one number of sessions or of an array of them."""
         own = self.deviation if self.own_deviation is None else self.own_deviation
         added = self.gain * more
-        variance = (self.freedom * self.deviation**2 + added * own**2) / (self.freedom + added)
-        deviation, base, new = math.sqrt(variance), self.base_sessions + more, self.new_sessions + more
-        drift = self.drift * deviation / self.deviation if self.deviation else self.drift
-        # `dataclasses.replace` takes longer than the arithmetic, and this is asked a hundred times a case.
-        return Effect(
-            log_ratio=self.log_ratio,
-            error=math.hypot(deviation * math.sqrt(1 / base + 1 / new), drift),
-            freedom=self.freedom + added,
-            deviation=deviation,
-            drift=drift,
-            base_sessions=base,
-            new_sessions=new,
-            own_deviation=self.own_deviation,
-            gain=self.gain,
-        )
+        deviation = ((self.freedom * self.deviation**2 + added * own**2) / (self.freedom + added)) ** 0.5
+        of_sessions = 1 / (self.base_sessions + more) + 1 / (self.new_sessions + more)
+        return deviation * (of_sessions + self._drift_share**2) ** 0.5, deviation
+
+    @property
+    def _drift_share(self) -> float:
+        return self.drift / self.deviation if self.deviation else 0.0
 
     @property
     def chance(self) -> float:

@@ -18,10 +18,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from roofline.comparison.effect import Effect
 from roofline.text.units import percent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Kind = Literal["slower", "faster", "same", "inconclusive"]
 
@@ -142,14 +146,19 @@ def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) 
 
     The estimate itself moves with more sessions: it is an expectation, not a promise.
     """
+    import numpy as np
+
     distance, level = abs(effect.log_ratio), (1 - confidence) / cases
-    for more in range(1, MOST_SESSIONS + 1):
-        then = effect.after(more)
-        if _same(then, least, confidence):
-            return more
-        if distance >= least and distance >= _quantile(then.freedom, 1 - level / 2) * then.error:
-            return more if distance - least >= AT_THE_BORDER * then.error else "border"
-    return "beyond"
+    error, _ = effect.error_after(np.arange(1.0, MOST_SESSIONS + 1))
+    same = distance + _quantiles_after(effect.freedom, effect.gain, confidence) * error <= least
+    shown = (distance >= least) & (distance >= _quantiles_after(effect.freedom, effect.gain, 1 - level / 2) * error)
+    settled = np.flatnonzero(same | shown)
+    if not settled.size:
+        return "beyond"
+    first = settled[0]
+    if not same[first] and distance - least < AT_THE_BORDER * error[first]:
+        return "border"
+    return int(first) + 1
 
 
 def _why_no_number(no_number: NoNumber, least: float) -> str:
@@ -168,3 +177,12 @@ def _quantile(freedom: float, confidence: float) -> float:
     from scipy import special
 
     return float(special.stdtrit(freedom, confidence))
+
+
+@lru_cache(maxsize=256)
+def _quantiles_after(freedom: float, gain: int, confidence: float) -> NDArray[np.float64]:
+    """`_quantile` after one session more, two, up to `MOST_SESSIONS`."""
+    import numpy as np
+    from scipy import special
+
+    return np.asarray(special.stdtrit(freedom + gain * np.arange(1, MOST_SESSIONS + 1), confidence))

@@ -503,6 +503,8 @@ def _string(value: object) -> str | None:
 
 
 def _number(value: object) -> float | None:
+    if type(value) is float:  # nearly all are
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

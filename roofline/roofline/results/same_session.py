@@ -11,7 +11,6 @@ could be equal by chance: where no row's do, all rows, the start and the machine
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +25,7 @@ class Sessions:
     """The sessions of some files, by the times of their rows."""
 
     def __init__(self) -> None:
-        self._rows: dict[bytes, Path] = {}
+        self._rows: dict[int, Path] = {}
         self._sizes: dict[Path, int] = {}
 
     def find(self, result: ResultFile) -> Path | None:
@@ -62,13 +61,13 @@ def same_as(known: Path) -> str:
     return f"the same session as {known}, taken once"
 
 
-def _rows(result: ResultFile) -> frozenset[bytes]:
-    """A digest of each case whose times vary; where none's do, one of the machine, the start and all of them."""
+def _rows(result: ResultFile) -> frozenset[int]:
+    """A hash of each case whose times vary; where none's do, one of the machine, the start and all of them."""
     cases = [one for one in result.benchmarks if one.record is None or one.record.case.mode != "roof"]
     times = [(benchmark.fullname, _times(benchmark)) for benchmark in cases or result.benchmarks]
     varying = [row for row in times if len(set(row[1]) - {None}) >= _FEWEST]
-    return frozenset(map(_digest, varying)) or frozenset(
-        [_digest((result.machine_key, result.when, sorted(times, key=repr)))]
+    return frozenset(map(hash, varying)) or frozenset(
+        [hash((result.machine_key, result.when, *sorted(times, key=repr)))]
     )
 
 
@@ -77,7 +76,3 @@ def _times(benchmark: Benchmark) -> tuple[float | None, ...]:
     if record is not None and record.timing is not None:
         return record.timing.rounds.wall_s
     return (stats.min_s, stats.max_s, stats.mean_s, stats.median_s)
-
-
-def _digest(value: object) -> bytes:
-    return hashlib.blake2b(repr(value).encode(errors="backslashreplace"), digest_size=16).digest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 
@@ -11,7 +10,7 @@ def usable(value: float) -> bool:
 
     Beyond 1e30 either way something is broken, and quotients of such numbers leave the range of floats.
     """
-    return math.isfinite(value) and 1e-30 < value < 1e30
+    return 1e-30 < value < 1e30
 
 
 def usable_or_zero(value: float) -> bool:

@@ -38,6 +38,7 @@ another program starts after the run: beside programs that came and went nine ru
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -146,7 +147,7 @@ class MarginEstimator:
         :param span_s: timed seconds of all rounds together.
         """
         times = self._numpy.asarray(step_times, dtype=float)
-        count, median = len(times), float(self._numpy.median(times))
+        count, median = len(times), statistics.median(step_times)
         if count < LEAST_ROUNDS:
             reason = f"{count} rounds; at least {LEAST_ROUNDS} are needed for a claim"
             return Margin(median=median, half_width_relative=None, autocorrelation_rounds=None, reason=reason)
@@ -165,7 +166,11 @@ class MarginEstimator:
 
     def _drawn_in(self, times: NDArray[np.float64], median: float) -> NDArray[np.float64]:
         """The times with those far out drawn in to `OUTLYING` deviations from the median."""
-        reach = OUTLYING / _NORMAL_NEAREST * self._numpy.quantile(abs(times - median), _NEAREST)
+        distances = self._numpy.sort(abs(times - median))
+        # `numpy.quantile` takes ten times as long as the sorting.
+        below, part = divmod(_NEAREST * (len(times) - 1), 1)
+        nearest = distances[int(below)] * (1 - part) + distances[int(below) + 1] * part
+        reach = OUTLYING / _NORMAL_NEAREST * nearest
         return self._numpy.clip(times, median - reach, median + reach)
 
     def _half_width(self, powers: NDArray[np.float64], count: int) -> float:
