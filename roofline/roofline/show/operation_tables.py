@@ -217,13 +217,13 @@ def _name(line: Line) -> list[str]:
     """Two lines for an operation: which it is, and on what."""
     if line.one is None:
         return [line.name]
-    return [line.name, f"  {line.one.operation.dtype} {_brief(line.one.operation.shape)}"]
+    return [line.name, f"  {line.one.operation.dtype} {brief(line.one.operation.shape)}"]
 
 
-def _brief(shape: str) -> str:
+def brief(shape: str) -> str:
     """The first tensor and the last that is no vector, with the groups: a convolution's data and weights.
 
-    >>> _brief("16x96x56x56, 16x96x112x112, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight")
+    >>> brief("16x96x56x56, 16x96x112x112, 96x1x3x3, stride 2, padding 1, groups 96, gradient of input and weight")
     '16x96x56x56 96x1x3x3 g96'
     """
     parts = shape.split(", ")

@@ -2,61 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
+from roofline.model.speed_of_light import least
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_table, reconciliation_table
-from roofline.show.operation_tables import limits_table, outside_table, taken_apart, worst_table
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.operation_tables import brief, limits_table, outside_table, taken_apart, worst_table
+from roofline.show.step_notes import short
+from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import scaled
 
 _MOST = 15
 """Operations or kernels of a table: the others stand in one row."""
+_TIME, _LIGHT, _BYTE = "time_s", "speed_of_light_s", "byte"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Light:
+    """The least time of an operation, or of several together, whose times aren't known."""
+
+    name: str
+    calls: int
+    least_s: float
+    step_s: float
+
+
+_LIGHTS: tuple[Column[_Light], ...] = (
+    words("operation", get="name"),
+    number("calls"),
+    seconds(_LIGHT, "SOL", "least_s"),
+    share("share_of_speed_of_light", "% of the step's SOL", lambda one: one.least_s / one.step_s),
+)
+_SAVED = "kept for the backward pass"
 _PARTS = {
     "parameters": "parameter_byte",
     "gradients": "gradient_byte",
     "optimizer state": "optimizer_state_byte",
-    "activations": "activation_byte",
-    "of these kept for the backward pass": "saved_for_backward_byte",
+    "results of the forward pass": "activation_byte",
+    _SAVED: "saved_for_backward_byte",
 }
 _MEMORY: tuple[Column[tuple[str, int]], ...] = (
     words("part", get=lambda row: row[0]),
-    number("byte", "size", lambda row: row[1], lambda value: scaled(value, "B")),
+    number(_BYTE, "size", lambda row: row[1], lambda value: scaled(value, "B")),
 )
+_KEPT = "Kept for the backward pass are results of the forward pass, and what it needs of the batch"
 
 
 def step_data(point: Point) -> list[Data]:
-    """Tables of the step, each with its heading and notes; none of what wasn't recorded."""
+    """Tables of the step, each with its heading and notes; none of what wasn't recorded.
+
+    ``bars`` names the columns of values that a chart shows as bars, and as marks over them, where there is one; it has
+    the first ``rows``.
+    """
     record = point.benchmark.record
     if record is None:
         return []
-    memory = _memory(record)
-    shown = [_titled(table) for table in _tables(point, record)]
-    return [*shown, {"title": "Memory of a step by part", "table": memory, "notes": []}] if memory else shown
+    return [*_operations(point, record), *_kernels(point), *_memory(record)]
 
 
-def _tables(point: Point, record: Record) -> list[Table[Any]]:
+def _operations(point: Point, record: Record) -> Iterator[Data]:
+    """By what bounds it and by operation, as far as times were recorded; without any, by their speed of light."""
     taken, left_out = taken_apart([point])
     profile, step_s = record.profile, point.step_time_s
-    tables: list[Table[Any] | None] = []
     if taken:
-        tables = [limits_table(taken[0]), worst_table(taken[0], _MOST, by_kind=False)]
+        yield _titled(limits_table(taken[0]))
+        worst = worst_table(taken[0], _MOST, by_kind=False)
+        # The last row is the whole step.
+        yield _titled(worst, bars=(_TIME, _LIGHT), rows=len(worst.rows) - 1)
     elif profile is not None and profile.outside and step_s is not None and usable(step_s):
-        tables = [outside_table(point, profile, step_s, left_out[0][1], _MOST)]
-    tables += [kernel_table(point, source, _MOST) for source in ("profiler", "counters")]
-    tables.append(reconciliation_table(point))
-    return [table for table in tables if table is not None]
+        yield _titled(outside_table(point, profile, step_s, left_out[0][1], _MOST), bars=(_TIME,))
+    elif point.sol.method == "operations" and point.sol.time_s:
+        yield _titled(_light_table(record, point.roofs, point.sol.time_s, left_out[0][1]), bars=(_LIGHT,))
 
 
-def _titled(table: Table[Any]) -> Data:
-    return {"title": table.title, "table": table_data(table.displayed(), table.rows), "notes": list(table.notes)}
+def _light_table(record: Record, roofs: Roofs, step_s: float, why: str) -> Table[_Light]:
+    """:param step_s: the speed of light of the step."""
+    lights = [
+        _Light(
+            name=f"{short(one.name)} {one.dtype} {brief(one.shape)}",
+            calls=one.calls,
+            least_s=least(one, record.device, roofs).time_s,
+            step_s=step_s,
+        )
+        for one in record.operations
+    ]
+
+    def together(rest: Sequence[_Light], name: str) -> _Light:
+        calls, least_s = sum(one.calls for one in rest), sum(one.least_s for one in rest)
+        return _Light(name=name, calls=calls, least_s=least_s, step_s=step_s)
+
+    return Table(
+        title="Speed of light by operation",
+        columns=_LIGHTS,
+        rows=topped(sorted(lights, key=lambda one: -one.least_s), _MOST, together, "other operation"),
+        notes=[f"No times of the operations: {why}"],
+    )
 
 
-def _memory(record: Record) -> Data | None:
+def _kernels(point: Point) -> Iterator[Data]:
+    tables = (
+        kernel_table(point, "profiler", _MOST),
+        kernel_table(point, "counters", _MOST),
+        reconciliation_table(point),
+    )
+    return (_titled(table) for table in tables if table is not None)
+
+
+def _memory(record: Record) -> Iterator[Data]:
     work = record.work
     parts = [] if work is None else [(part, getattr(work, name)) for part, name in _PARTS.items()]
     known = [(part, value) for part, value in parts if value is not None]
-    return table_data(_MEMORY, known) if known else None
+    notes = [_KEPT] if any(part == _SAVED for part, _ in known) else []
+    if known:
+        table = Table(title="Memory of a step by part", columns=_MEMORY, rows=known, notes=notes)
+        yield _titled(table, bars=(_BYTE,))
+
+
+def _titled(table: Table[Any], bars: Sequence[str] = (), rows: int | None = None) -> Data:
+    """:param rows: how many of them the bars are of; None: all."""
+    made = {"title": table.title, "table": table_data(table.displayed(), table.rows), "notes": list(table.notes)}
+    return {**made, "bars": {"names": list(bars), "rows": len(table.rows) if rows is None else rows}} if bars else made

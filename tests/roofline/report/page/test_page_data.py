@@ -228,16 +228,42 @@ def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
 
 
 def test_a_step_is_taken_apart(tmp_path: Path) -> None:
-    """By what bounds it, by operation and by part of its memory, where that was recorded."""
-    parts = {"parameter_byte": 10**9, "activation_byte": 2 * 10**9}
+    """By what bounds it, by operation and by part of its memory, where that was recorded. The whole has no bar. What is
+    kept for the backward pass may be more than the results: the batch is in it.
+    """
+    parts = {"parameter_byte": 10**9, "activation_byte": 2 * 10**9, "saved_for_backward_byte": 3 * 10**9}
     timed = build.timed(build.operation(time_s=0.08), work=build.work(**parts))
     whole, bare = points(tmp_path, timed, build.record(case=build.case(id="bare"), work=None))
-    tables = {table["title"]: table["table"] for table in case_data(whole, "")["step"]}
-    assert [row[0] for row in tables["What to fix first"]["shown"]] == [
+    made = {table["title"]: table for table in case_data(whole, "")["step"]}
+    worst, memory = made["What to fix first"], made["Memory of a step by part"]
+    assert [row[0] for row in worst["table"]["shown"]] == [
         *("mm\n  fp32 1024x1024x1024", "outside of operations", "step")
     ]
-    assert tables["Memory of a step by part"]["shown"] == [["parameters", "1.00 GB"], ["activations", "2.00 GB"]]
+    assert worst["bars"] == {"names": ["time_s", "speed_of_light_s"], "rows": 2}
+    assert memory["table"]["shown"] == [
+        *(
+            ["parameters", "1.00 GB"],
+            ["results of the forward pass", "2.00 GB"],
+            ["kept for the backward pass", "3.00 GB"],
+        )
+    ]
+    assert memory["bars"] == {"names": ["byte"], "rows": 3}
     assert "step" not in case_data(bare, "")
+
+
+def test_without_times_a_step_has_its_speed_of_light(tmp_path: Path) -> None:
+    """Of each operation, the longest first, and its share."""
+    relu = build.operation(name="aten::relu", flop=0.0, byte=5e8, working_set_byte=5e8)
+    operations = (relu, build.operation(flop=2e11, calls=2))
+    (point,) = points(tmp_path, build.record(operations=operations, missing={"operations.time_s": "not asked for"}))
+    table, *_ = case_data(point, "")["step"]
+    assert table["title"] == "Speed of light by operation"
+    assert table["table"]["shown"] == [
+        ["mm fp32 1024x1024x1024", "2", "20.0 ms", "80"],
+        ["relu fp32 1024x1024x1024", "1", "5.00 ms", "20"],
+    ]
+    assert table["notes"] == ["No times of the operations: not asked for"]
+    assert table["bars"] == {"names": ["speed_of_light_s"], "rows": 2}
 
 
 def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:

@@ -388,6 +388,31 @@ function drawVariability(holder, rows) {
   }), CONFIG);
 }
 
+// A bar for each label, the first at the top, and an upright line over it at its mark.
+function drawBars(holder, labels, bars, marks, unit) {
+  const longest = Math.max(20, Math.floor(widthOf(holder) / 18));
+  const rows = labels.map((_, row) => row);
+  const name = (label) => escaped(label.length > longest ? `${label.slice(0, longest - 1)}…` : label);
+  const traces = [{
+    type: "bar", orientation: "h", x: bars.values, y: rows, customdata: rows, hoverinfo: "none", width: 0.65,
+    marker: { color: ink("link") },
+  }];
+  if (marks) {
+    traces.push({
+      x: marks.values, y: rows, customdata: rows, mode: "markers", hoverinfo: "none",
+      marker: { symbol: "line-ns-open", size: 14, color: ink("text"), line: { width: 2.5 } },
+    });
+  }
+  return Plotly.react(holder, traces, layoutOf(holder, {
+    height: 80 + 24 * labels.length,
+    margin: { l: 20, r: 20, t: 10, b: 45 },
+    xaxis: axis(marks ? `${bars.title}; lines: ${marks.title}` : bars.title, { tickformat: "~s", ticksuffix: unit, rangemode: "tozero" }),
+    yaxis: axis("", {
+      automargin: true, range: [labels.length - 0.4, -0.6], showgrid: false, tickvals: rows, ticktext: labels.map(name),
+    }),
+  }), CONFIG);
+}
+
 function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
   const disturbed = (index) => rounds.disturbed[index] !== undefined;

@@ -284,8 +284,10 @@ const roofline = (() => {
     place.append(element("h3", { text: "Rounds" }));
     if (one.rounds) fillRounds(place, one);
     else place.append(...notes(["The file has no times of its rounds."]));
-    for (const { title: heading, table, notes: lines } of one.step ?? []) {
-      place.append(element("h3", { text: heading }), tableOf(table, { label: heading, tools: false }), ...notes(lines));
+    for (const { title: heading, table, notes: lines, bars } of one.step ?? []) {
+      place.append(element("h3", { text: heading }));
+      if (bars) fillBars(place, heading, table, bars);
+      place.append(tableOf(table, { label: heading, tools: false }), ...notes(lines));
     }
     place.append(
       element("h3", { text: "Measure it again" }),
@@ -297,6 +299,19 @@ const roofline = (() => {
         element("dt", { text: overview.figures[index].title }), element("dd", { text }),
       ))),
     );
+  }
+
+  function fillBars(place, heading, table, { names, rows }) {
+    const columns = names.map((name) => table.columns.findIndex((column) => nameOf(column) === name)).filter((index) => index >= 0);
+    if (!columns.length) return;
+    const chart = element("div", { class: "chart", role: "img", "aria-label": `${heading}; the table below has the same` });
+    const labels = table.shown.slice(0, rows).map(([label]) => label.replace(/\s+/g, " "));
+    const [bars, marks] = columns.map((index) => ({
+      title: table.columns[index].title, values: labels.map((_, row) => valueOf(table, row, index)),
+    }));
+    place.append(chart);
+    keepDrawn(chart, () => drawBars(chart, labels, bars, marks, names[0].endsWith("_s") ? "s" : "B"));
+    listen(chart, (row) => [labels[row], ...told(table, row)]);
   }
 
   function fillRounds(place, one) {

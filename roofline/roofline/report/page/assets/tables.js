@@ -57,6 +57,11 @@ function csvOf(columns, rows) {
   return [columns.map(nameOf), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
+// What a cell is sorted by and copied as: its text, where nothing else is known.
+function valueOf(data, row, index) {
+  return data.values?.[index] ? data.values[index][row] : data.shown[row][index];
+}
+
 // A missing value is the last in either direction.
 function compare(a, b, down) {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -70,7 +75,7 @@ function compare(a, b, down) {
 // test of row numbers.
 function tableOf(data, { label, open = null, opens = "case", tools = true }) {
   const state = { column: -1, down: false, words: [], chosen: () => true };
-  const value = (row, index) => (data.values?.[index] ? data.values[index][row] : data.shown[row][index]);
+  const value = (row, index) => valueOf(data, row, index);
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
   const body = element("tbody");
   const count = element("span", { class: "note" });
