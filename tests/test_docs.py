@@ -171,11 +171,27 @@ def test_every_command_runs(command: str, at_hand: Path, tmp_path: Path) -> None
             (folder / "a").mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (32, 32), (number, 0, 0)).save(folder / "a" / f"{number}.jpg")
         arguments = [argument.replace("PATH", str(folder)) for argument in arguments]
-    if "perftests" not in arguments:  # else it would collect all tests of this repository
+    if not any(argument.startswith("perftests") for argument in arguments):
+        # Else it would collect all tests of this repository.
         arguments = ["perftests", *arguments]
     ran = forked.run(program, [*arguments, "--collect-only", "-q"], ROOT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "tests collected" in ran.stdout
+
+
+def test_the_tests_of_the_pages_take_a_step(tmp_path: Path) -> None:
+    """Files that a page has in full, as somebody else would copy them. What is measured is README's alone."""
+    tutorial, models = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "models-and-data.md")
+    )
+    (ini,) = re.findall(r"^```ini\n(.*?)^```$", tutorial, re.DOTALL | re.MULTILINE)
+    (tmp_path / "pytest.ini").write_text(ini.replace("roofline_results = results\n", ""))
+    for number, page in enumerate((tutorial, models)):
+        (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+        (tmp_path / f"test_of_page_{number}.py").write_text(code)
+    ran = forked.run("pytest", ["--benchmark-disable", "--roofline-device", "cpu", "-q"], tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search("6 passed|4 passed, 2 skipped", ran.stdout)
 
 
 def _in_blocks() -> list[str]:
@@ -199,7 +215,7 @@ def test_the_flags_of_runs_that_are_not_tried_are_known() -> None:
     """In scripts for other machines and in the first lines of container files."""
     files = [ROOT / "docs" / "machines.md", *(ROOT / "containers").iterdir()]
     lines = re.findall(
-        r"^(?:srun .*| +|#.*)pytest(?: perftests|-roofline\S*) (-.*)$",
+        r"^(?:srun .*|sudo .*| +|#.*)pytest(?: perftests|-roofline\S*) (-.*)$",
         "\n".join(file.read_text(encoding="utf-8") for file in files),
         re.MULTILINE,
     )
