@@ -26,7 +26,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of two models on one machine, one of them with a hostile name."""
+    """The page of three cases on one machine, one of them with a hostile name, and one of them on another machine."""
     folder = tmp_path_factory.mktemp("page")
     records = [
         build.record(case=build.case(model="slow"), timing=build.timing(0.5)),
@@ -35,7 +35,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     hostile = tuple(replace(roof, name=HOSTILE) for roof in build.roofs()[:1])
     session = build.session((*build.roofs(), *hostile))
-    points = points_of(build.result(folder / "run.json", records, of=session, on=build.machine(HOSTILE)), load(None))
+    runs = [
+        build.result(folder / "run.json", records, of=session, on=build.machine(HOSTILE)),
+        build.result(folder / "other.json", records[-1:], on=build.machine("other")),
+    ]
+    points = [point for run in runs for point in points_of(run, load(None))]
     return write_page(points, folder / "report")[0].as_uri()
 
 
@@ -67,6 +71,19 @@ def test_a_toggle_takes_rows_and_points_away(shown: sync_api.Page) -> None:
     assert (drawn.count(), len(_cases(shown))) == (2, 2)
     shown.get_by_label("infer (outlined)").check()
     assert drawn.count() == 3
+
+
+def test_a_toggle_takes_cases_of_all_machines_away(shown: sync_api.Page, index: str) -> None:
+    """From the figure of all machines, and from the table of speed-ups."""
+    page = shown.context.browser.new_page()
+    page.goto(index)
+    page.get_by_text("Machines beside each other").click()
+    beside = page.locator("details.machine", has_text="Machines beside each other")
+    beside.locator(".chart .main-svg").first.wait_for()
+    assert (beside.locator("path.point").count(), beside.locator("tbody tr").count()) == (4, 2)
+    beside.get_by_label("infer").uncheck()
+    assert (beside.locator("path.point").count(), beside.locator("tbody tr").count()) == (2, 0)
+    page.close()
 
 
 def test_a_table_sorts_and_filters(shown: sync_api.Page) -> None:

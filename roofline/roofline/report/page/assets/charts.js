@@ -226,8 +226,8 @@ function drawRoofline(holder, machine, shown) {
 }
 
 // Cases of several machines, each in the machine's colour, under all roofs or as shares of each machine's own.
-function drawMachines(holder, machines, colors, shown, byShare) {
-  const chosen = machines.map((machine, index) => ({ ...machine.roofline, index })).filter(({ index }) => shown(index));
+function drawMachines(holder, machines, colors, chooses, shown, byShare) {
+  const chosen = machines.map((machine, index) => ({ ...machine.roofline, index })).filter(({ index }) => chooses(index));
   const x = [Math.min(...chosen.map((one) => one.x[0])), Math.max(...chosen.map((one) => one.x[1]))];
   const roofs = byShare ? [] : chosen.flatMap(({ levels, ceilings, index }) => [
     ...levels.filter((one) => one.strong).map((one) => ({ x: one.x, y: one.y, dash: "solid", index })),
@@ -237,7 +237,7 @@ function drawMachines(holder, machines, colors, shown, byShare) {
     x: across, y, mode: "lines", hoverinfo: "skip", line: { color: visibleColor(colors[index]), width: 1.4, dash },
   }));
   for (const { points, index } of chosen) {
-    const drawn = byShare ? points.filter((one) => one.share.length) : points;
+    const drawn = points.filter((one) => shown(index, one.row) && (!byShare || one.share.length));
     const precisions = machines[index].facets.find((facet) => facet.name === "precision");
     const share = ({ share: [low, high] }) => Math.sqrt(low * high);
     traces.push({

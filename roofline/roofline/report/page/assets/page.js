@@ -81,13 +81,24 @@ const roofline = (() => {
       const names = overview.machines.shown.map((row) => row[place]);
       const machines = await Promise.all(names.map((_, index) => load(`machine-${index}`)));
       const { title, table, notes: lines } = await load("comparison");
-      const hidden = new Set();
+      const facets = [
+        { name: "machine", values: names.map((name, index) => ({ name, color: overview.colors[index] })) },
+        ...machines[0].facets.map((_, place) => joined(machines.map((machine) => machine.facets[place]))),
+      ];
+      const hidden = facets.map(() => new Set());
+      const shown = (index, row) => facets.every((facet, place) => !hidden[place].has(
+        place ? facet.of[index][machines[index].facets[place - 1].of[row]] : index,
+      ));
+      const whose = new Map(machines.flatMap((machine, index) => machine.cases.opens.map((number, row) => [number, [index, row]])));
+      const cases = tableOf(table, { label: title, open: openCase });
       let byShare = false;
       const chart = element("div", {
         class: "chart", role: "img", "aria-label": "Cases of all machines under their roofs; the machines' tables have them",
       });
-      const draw = () => drawMachines(chart, machines, overview.colors, (index) => !hidden.has(index), byShare);
-      const facet = { name: "machine", values: names.map((name, index) => ({ name, color: overview.colors[index] })) };
+      const draw = () => {
+        cases.choose((row) => shown(...whose.get(table.opens[row])));
+        drawMachines(chart, machines, overview.colors, (index) => !hidden[0].has(index), shown, byShare);
+      };
       const height = ["FLOP/s", "share of own roof"].map((text, index) => {
         const radio = element("input", { type: "radio", name: "height", checked: index === 0 });
         radio.addEventListener("change", () => {
@@ -98,11 +109,11 @@ const roofline = (() => {
       });
       whole.append(
         element("div", { class: "toggles" },
-          togglesOf(facet, hidden, draw),
+          ...facets.map((facet, place) => togglesOf(facet, hidden[place], draw)).filter(Boolean),
           element("fieldset", {}, element("legend", { text: "height" }), ...height)),
         chart,
         element("h3", { text: title }),
-        tableOf(table, { label: title, open: openCase }),
+        cases,
         ...notes(lines),
       );
       keepDrawn(chart, draw);
@@ -113,6 +124,17 @@ const roofline = (() => {
         ([index, row]) => openCase(machines[index].cases.opens[row]),
       );
     });
+  }
+
+  // One facet of several machines: all values, and for each machine their places among them. Colours are the machines'.
+  function joined(facets) {
+    const values = new Map(facets.flatMap((facet) => facet.values.map(({ name, symbol }) => [name, { name, symbol }])));
+    const all = [...values.keys()].sort();
+    return {
+      name: facets[0].name,
+      values: all.map((name) => values.get(name)),
+      of: facets.map((facet) => facet.values.map(({ name }) => all.indexOf(name))),
+    };
   }
 
   // The figures of a row as lines, without its name and without what isn't known.
