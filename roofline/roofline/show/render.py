@@ -235,7 +235,11 @@ def _width_of(texts: Iterable[str]) -> int:
 
 def shown(column: Column[Any], row: Any) -> str:
     """The text of a cell; what a terminal would obey is escaped."""
-    value = plain_value(column, row)
+    return text_of(column, plain_value(column, row))
+
+
+def text_of(column: Column[Any], value: Any) -> str:
+    """The text of a cell that has this plain value; what a terminal would obey is escaped."""
     return "-" if value is None else column.show(_escaped(value))
 
 

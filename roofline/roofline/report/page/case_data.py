@@ -49,8 +49,8 @@ def case_data(point: Point, machine: str) -> Data:
     checks = () if record is None else record.checks
     parts = {
         "unknown": point.placement.why_not,
-        "checks": table_data(_CHECKS, checks) if checks else None,
-        "flags": table_data(_FLAGS, point.flags) if point.flags else None,
+        "checks": table_data(_CHECKS, checks, copied=False) if checks else None,
+        "flags": table_data(_FLAGS, point.flags, copied=False) if point.flags else None,
         "rounds": _rounds(point),
         "step": step_data(point),
     }

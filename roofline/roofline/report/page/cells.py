@@ -7,7 +7,7 @@ from typing import Any
 
 from roofline.show.columns import MEANINGS
 from roofline.show.export import flat
-from roofline.show.render import one_line, shown
+from roofline.show.render import one_line, text_of
 from roofline.show.tables import Column, plain_value
 from roofline.text.printable import spreadsheet_text
 
@@ -23,23 +23,29 @@ def table_data(
     *,
     opens: Sequence[int | None] | None = None,
     sort_by: dict[str, Column[Any]] | None = None,
+    copied: bool = True,
 ) -> Data:
     """Make a table without the columns in which no row has a value. ``values`` has those of each column by its
     place, where they aren't the texts.
 
     :param opens: the number of the case or machine that a row opens.
     :param sort_by: what has the value of a column whose own is a text, by the name of the column.
+    :param copied: whether the page offers it as CSV. If not, it has no values: the texts are enough to sort by.
     """
-    known = [column for column in columns if any(plain_value(column, row) is not None for row in rows)]
+    all_plain = [(column, [plain_value(column, row) for row in rows]) for column in columns]
+    known = [(column, plain) for column, plain in all_plain if any(value is not None for value in plain)]
     by = sort_by or {}
-    sources = [by.get(column.name, column) for column in known]
-    texts = [[shown(column, row) for column in known] for row in rows]
-    values = {str(place): [_value(source, row) for row in rows] for place, source in enumerate(sources)}
-    differing = {place: column for place, column in values.items() if column != [row[int(place)] for row in texts]}
+    sources = [by.get(column.name, column) for column, _ in known]
+    texts = [[text_of(column, value) for value in plain] for column, plain in known]
+    values = {}
+    for place, ((column, plain), source) in enumerate(zip(known, sources, strict=True) if copied else ()):
+        own = [_value(one) for one in (plain if source is column else [plain_value(source, row) for row in rows])]
+        if own != texts[place]:
+            values[str(place)] = own
     made: Data = {
-        "columns": [_column(column, source.name) for column, source in zip(known, sources, strict=True)],
-        "shown": texts,
-        **({"values": differing} if differing else {}),
+        "columns": [_column(column, source.name) for (column, _), source in zip(known, sources, strict=True)],
+        "shown": [list(row) for row in zip(*texts, strict=True)],
+        **({"values": values} if values else {}),
     }
     return made if opens is None else {**made, "opens": list(opens)}
 
@@ -55,8 +61,8 @@ def _column(column: Column[Any], name: str) -> Data:
     }
 
 
-def _value(column: Column[Any], row: Any) -> Any:
-    value = flat(plain_value(column, row))
+def _value(plain: Any) -> Any:
+    value = flat(plain)
     if isinstance(value, float):
         return rounded(value)
     return spreadsheet_text(value) if isinstance(value, str) else value

@@ -26,7 +26,7 @@ from roofline.show.tables import Column, number, words
 from roofline.text.units import counted
 
 NO_PRICES: Mapping[str, float] = {}
-CASES_A_SCRIPT = 20
+CASES_A_SCRIPT = 100
 """A script of cases is read whole when one of them is opened."""
 
 _CASE_COLUMNS = pick(
@@ -195,11 +195,11 @@ class PageData:
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
 
-    def case_scripts(self) -> Iterator[Data]:
+    def case_scripts(self) -> Iterator[list[Data]]:
         """The panels of all cases, `CASES_A_SCRIPT` in each script."""
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
             chosen = self._ordered[start : start + CASES_A_SCRIPT]
-            yield _script([case_data(point, self._names[machine_of(point)]) for point in chosen])
+            yield [case_data(point, self._names[machine_of(point)]) for point in chosen]
 
 
 def _verdicts(comparison: Comparison) -> Data:
@@ -207,15 +207,6 @@ def _verdicts(comparison: Comparison) -> Data:
     verdicts = table(comparison, sentence(comparison), in_full=False)
     shown = table_data(verdicts.displayed(), verdicts.rows)
     return {"title": verdicts.title, "table": shown, "notes": list(verdicts.notes)}
-
-
-def _script(panels: Sequence[Data]) -> Data:
-    """Panels, with the figures that are the same in all of them once, under ``common``."""
-    first, *others = [panel["figures"] for panel in panels]
-    common = {name: text for name, text in first.items() if all(other.get(name) == text for other in others)}
-    own = [{name: text for name, text in panel["figures"].items() if name not in common} for panel in panels]
-    made = [{**panel, "figures": figures} for panel, figures in zip(panels, own, strict=True)]
-    return {"common": common, "cases": made}
 
 
 def _host(point: Point) -> str | None:

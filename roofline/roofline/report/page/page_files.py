@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.files.writing import write_bytes, write_text
@@ -16,7 +19,7 @@ from roofline.report.page.page_data import NO_PRICES, PageData
 PAGE = "index.html"
 _BESIDE = "page"
 """Folder of everything that the page loads."""
-_OWN = ("page.css", "tables.js", "charts.js", "page.js")
+_OWN = ("page.css", "packed.js", "tables.js", "charts.js", "page.js")
 """Our own files, scripts in the order in which they run."""
 
 
@@ -62,7 +65,7 @@ def write_page(
     return [folder / PAGE]
 
 
-def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
+def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
     yield "overview", data.overview()
     if (comparison := data.comparison()) is not None:
         yield "comparison", comparison
@@ -78,9 +81,30 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data]]:
         yield f"cases-{number}", of_script
 
 
-def script_of(name: str, content: Data) -> str:
-    """A script that hands the page its data: JSON, in which nothing ends a script or a line of it."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in ("<", "\u2028", "\u2029"):
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return f"roofline.add({json.dumps(name)}, {text});\n"
+def script_of(name: str, content: Data | list[Data]) -> str:
+    """A script that hands the page its data: compressed JSON in base64, which ends neither a script nor a text."""
+    text = json.dumps(packed([content]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    return f"roofline.add({json.dumps(name)}, {json.dumps(base64.b64encode(data).decode())});\n"
+
+
+def packed(values: Sequence[Any]) -> Data:
+    """Put JSON values of one kind into columns, in which compression finds what they share; packed.js undoes it.
+
+    Dicts become a column for each key, with who has it; lists their lengths and one column of all their items.
+    """
+    known = [value for value in values if value is not None]
+    kinds = {type(value) for value in known}
+    made: Data
+    if kinds == {dict}:
+        keys = dict.fromkeys(key for value in known for key in value)
+        own = {key: [value[key] for value in known if key in value] for key in keys}
+        made = {"keys": [(key, packed([key in value for value in known]), packed(own[key])) for key in keys]}
+    elif kinds == {list}:
+        items = [item for value in known for item in value]
+        made = {"lengths": packed([len(value) for value in known]), "items": packed(items)}
+    elif values and all(value == values[0] and type(value) is type(values[0]) for value in values):
+        return {"all": values[0]}
+    else:
+        return {"each": values}
+    return made if len(known) == len(values) else {"known": packed([value is not None for value in values]), **made}

@@ -126,5 +126,6 @@ def _memory(record: Record) -> Iterator[Data]:
 
 def _titled(table: Table[Any], bars: Sequence[str] = (), rows: int | None = None) -> Data:
     """:param rows: how many of them the bars are of; None: all."""
-    made = {"title": table.title, "table": table_data(table.displayed(), table.rows), "notes": list(table.notes)}
+    shown = table_data(table.displayed(), table.rows, copied=False)
+    made = {"title": table.title, "table": shown, "notes": list(table.notes)}
     return {**made, "bars": {"names": list(bars), "rows": len(table.rows) if rows is None else rows}} if bars else made

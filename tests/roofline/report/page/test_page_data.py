@@ -6,8 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
+from roofline.report.page import page_data
 from roofline.report.page.case_data import case_data, command_of, figure_names
 from roofline.report.page.page_data import PageData
 from roofline.results.reader import read_file
@@ -308,8 +311,9 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
     assert list(PageData(shown[:4]).histories()) == [None]
 
 
-def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
+def test_cases_are_read_in_scripts_of_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbered through all machines, in the order of their sections."""
+    monkeypatch.setattr(page_data, "CASES_A_SCRIPT", 20)
     paths = build.two_machines(tmp_path)
     shown = [point for path in paths for point in points_of(read_file(path), load(None))]
     data = PageData(shown)
@@ -323,8 +327,8 @@ def test_cases_are_read_in_scripts_of_twenty(tmp_path: Path) -> None:
     assert comparison["table"]["shown"][1][:5] == ["resnet18-train-b16-fp32", "a100", "702", "14", "101x"]
     assert comparison["table"]["opens"][:2] == [1, 24]
     scripts = list(data.case_scripts())
-    assert [len(script["cases"]) for script in scripts] == [20, 20, 20, 20, 4]
+    assert [len(script) for script in scripts] == [20, 20, 20, 20, 4]
     tables = [machine["cases"] for machine in data.machines()]
     numbers = [number for table in tables for number in table["opens"]]
     names = [row[0] for table in tables for row in table["shown"]]
-    assert [scripts[number // 20]["cases"][number % 20]["id"] for number in numbers] == names
+    assert [scripts[number // 20][number % 20]["id"] for number in numbers] == names

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,17 +13,38 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.report.page.page_files import script_of, write_page
+from roofline.report.page.page_files import packed, script_of, write_page
 from tests.roofline import build
 from tests.roofline.conftest import Run
 
 
 def test_nothing_in_data_ends_a_script() -> None:
-    """JSON in which every ``<`` is escaped, and what ended a line of JavaScript before 2019."""
-    name = "</script><!--\u2028\u2029"
-    script = script_of("overview", {"name": name})
-    assert script == ('roofline.add("overview", {"name":"\\u003c/script>\\u003c!--\\u2028\\u2029"});\n')
-    assert json.loads(script.removeprefix('roofline.add("overview", ').removesuffix(");\n")) == {"name": name}
+    """Data are base64 in it, whatever a name holds; half a surrogate pair, too, which UTF-8 has no bytes for."""
+    name = "</script><!--\u2028\udc80"
+    found = re.fullmatch(r'roofline\.add\("overview", "([A-Za-z0-9+/=]+)"\);\n', script_of("overview", {"name": name}))
+    assert found is not None
+    text = gzip.decompress(base64.b64decode(found[1]))
+    assert json.loads(text) == {"keys": [["name", {"all": True}, {"all": name}]]}
+
+
+def test_data_are_in_columns() -> None:
+    """A value that all have stands once; who lacks a key or is nothing at all is told from who has a value of null."""
+    rows = [{"a": 1, "b": [[1, 2], []]}, {"a": 1, "b": None}, None, {"a": 1}]
+    assert packed(rows) == {
+        "known": {"each": [True, True, False, True]},
+        "keys": [
+            ("a", {"all": True}, {"all": 1}),
+            (
+                *("b", {"each": [True, True, False]}),
+                {
+                    "known": {"each": [True, False]},
+                    "lengths": {"all": 2},
+                    "items": {"lengths": {"each": [2, 0]}, "items": {"each": [1, 2]}},
+                },
+            ),
+        ],
+    }
+    assert packed([1, 1.0, True]) == {"each": [1, 1.0, True]}
 
 
 def test_a_name_in_the_title_is_text(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ const roofline = (() => {
   let overview = null;
 
   // Data scripts call this: a page on disk may load scripts, and no other file.
-  function add(name, content) {
+  async function add(name, text) {
+    const content = await unpacked(text);
     if (name === "overview") start(content);
     else asked.get(name)?.resolve(content);
   }
@@ -287,10 +288,10 @@ const roofline = (() => {
     dialog.replaceChildren(element("header", {}, title, close), place);
     dialog.showModal();
     try {
-      const { common, cases } = await load(`cases-${script}`);
+      const cases = await load(`cases-${script}`);
       const one = cases[number % overview.casesAScript];
       title.textContent = one.id;
-      fillCase(place, { ...one, figures: { ...common, ...one.figures } });
+      fillCase(place, one);
     } catch (error) {
       place.append(...notes([error.message]));
     }
@@ -329,7 +330,7 @@ const roofline = (() => {
     const chart = element("div", { class: "chart", role: "img", "aria-label": `${heading}; the table below has the same` });
     const labels = table.shown.slice(0, rows).map(([label]) => label.replace(/\s+/g, " "));
     const [bars, marks] = columns.map((index) => ({
-      title: table.columns[index].title, values: labels.map((_, row) => valueOf(table, row, index)),
+      title: table.columns[index].title, values: labels.map((_, row) => amountOf(table, row, index)),
     }));
     place.append(chart);
     keepDrawn(chart, () => drawBars(chart, labels, bars, marks, names[0].endsWith("_s") ? "s" : "B"));

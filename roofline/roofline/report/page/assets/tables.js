@@ -57,7 +57,7 @@ function csvOf(columns, rows) {
   return [columns.map(nameOf), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
-// What a cell is sorted by and copied as: its text, where nothing else is known.
+// What a cell is copied as: its text, where nothing else is known.
 function valueOf(data, row, index) {
   return data.values?.[index] ? data.values[index][row] : data.shown[row][index];
 }
@@ -69,6 +69,17 @@ function compare(a, b, down) {
     ? String(a).localeCompare(String(b), undefined, { numeric: true })
     : Number(a) - Number(b);
   return down ? -order : order;
+}
+
+const PREFIXES = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+
+// What a cell is sorted by and drawn as: where it has no value, the number that a text such as "1.28 ms" begins with.
+function amountOf(data, row, index) {
+  if (data.values?.[index]) return data.values[index][row];
+  const text = data.shown[row][index];
+  if (text === "-") return null;
+  const [, digits, prefix] = (data.columns[index].right && /^([+-]?[\d.]+)(?: ([nµmkMGTP])?)?/.exec(text)) || [];
+  return digits === undefined ? text : Number(digits) * (PREFIXES[prefix] ?? 1);
 }
 
 // `open` is called with the number of what a row opens, by a button in the column `opens`. The element's `choose` takes a
@@ -97,7 +108,7 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       (word) => data.shown[row].some((text) => text.toLowerCase().includes(word)),
     ));
     if (state.column >= 0) {
-      found.sort((a, b) => compare(value(a, state.column), value(b, state.column), state.down));
+      found.sort((a, b) => compare(amountOf(data, a, state.column), amountOf(data, b, state.column), state.down));
     }
     return found;
   }
