@@ -186,8 +186,9 @@ def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pyte
     assert left.suffix == ".journal"
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester) -> None:
-    """Of one that was measured, of one whose step failed, of one whose fixture failed."""
+    """Of one that was measured, of one whose step failed, of one whose fixture failed; not even what holds itself."""
     outside.makepyfile(
         """
         import weakref
@@ -204,6 +205,7 @@ def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester
         def build(kind=nn.Linear):
             assert [kind for reference, kind in ALIVE if reference() is not None] == []
             model = kind(8, 4)
+            model.cycle = [model]
             ALIVE.extend((weakref.ref(part), f"{kind.__name__}'s {part}") for part in (model, model.weight))
             return model
 
