@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from roofline.results.reader import ResultFile, read
+from roofline.results.reader import read
+from roofline.results.result_file import ResultFile
 
 DATA = Path(__file__).parent / "data"
 CASES = Path(__file__).parent / "gate_cases.toml"

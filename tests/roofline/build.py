@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline.results.reader import ResultFile, read_file
+from roofline.results.reader import read_file
+from roofline.results.result_file import ResultFile
 from roofline.schema.record import (
     KEY,
     Case,

@@ -35,14 +35,8 @@ from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.placement import Placement, place
 from roofline.model.points import Point, points_of
-from roofline.results.reader import (
-    Benchmark,
-    NoResultError,
-    ResultFile,
-    folders_without_results,
-    read_file,
-    result_files,
-)
+from roofline.results.reader import NoResultError, folders_without_results, read_file, result_files
+from roofline.results.result_file import Benchmark, ResultFile
 from roofline.results.same_session import Sessions, same_as
 from roofline.schema.record import Case, Device, Flag, Record
 

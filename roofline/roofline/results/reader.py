@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from roofline.files.paths import files_under, folders_without
 from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
 from roofline.results.nonfinite_json import strict
+from roofline.results.result_file import Benchmark, Host, ResultFile
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
 from roofline.schema.round_statistics import Stats
-from roofline.text.units import some_of
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
@@ -46,107 +45,6 @@ class NoResultError(ReadError):
 
 class NoBenchmarksError(ReadError):
     """A result in which nothing was measured."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Benchmark:
-    """One row of the file. ``record`` is None where another project wrote it, or where it can't be read.
-
-    ``fault`` says why a record can't be read: the times stay, and the row counts as invalid. ``params`` are the test's
-    parameters as the file has them; None where it has none. ``extra_info`` is what it has there beside the record.
-    ``index`` is its place in the file, from 0.
-    """
-
-    name: str
-    fullname: str
-    group: str | None
-    stats: Stats
-    record: Record | None
-    fault: str | None = None
-    params: Mapping[str, Any] | None = None
-    extra_info: Mapping[str, Any] = field(default_factory=dict)
-    index: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What pytest-benchmark itself says of the machine."""
-
-    node: str | None
-    cpu: str | None
-    system: str | None
-    python: str | None
-    cpus: int | None = None
-    architecture: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultFile:
-    """One run. ``machine`` and ``session`` are None where another project wrote the file, or where they can't be read.
-
-    ``left_out`` says of the rows, session and machine that can't be read why. ``nonfinite`` lists the paths of values
-    that were NaN or infinite and count as missing.
-    """
-
-    path: Path
-    host: Host
-    machine: Machine | None
-    session: Session | None
-    benchmarks: tuple[Benchmark, ...]
-    written_at: str | None
-    commit: str | None
-    commit_dirty: bool | None
-    pytest_benchmark_version: str | None
-    nonfinite: tuple[str, ...]
-    name: str
-    """Of the file, or as much of its path as tells it from others (see `named_apart`)."""
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def machine_key(self) -> str:
-        """Equal for files of one machine, and for those only: rows of different keys are never pooled."""
-        if self.machine is not None:
-            return self.machine.fingerprint
-        parts = (self.host.node, self.host.cpu, self.host.system)
-        return "unproven:" + "|".join(part or "?" for part in parts)
-
-    @property
-    def machine_label(self) -> str:
-        if self.machine is not None:
-            return self.machine.label
-        return self.host.node or self.host.cpu or self.path.stem
-
-    @property
-    def when(self) -> str:
-        """When the run began; of another project's file when it was written. ISO 8601 in UTC, whatever offset the file
-        has it in, so that the order of texts is that of times. Empty where no time is recorded.
-        """
-        return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Why records of this file can't be read, with the place of each."""
-        return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What somebody who reads its figures must know: what is not in them, and why."""
-        incomplete = None if self.session is None else self.session.why_incomplete
-        return (
-            *([] if incomplete is None else [f"{self.path}: {incomplete}"]),
-            *(f"left out, the rest of the file is used: {reason}" for reason in self.left_out),
-            *(f"record not read, only its times are used: {fault}" for fault in self.faults),
-            *([f"{self.path}: not finite, taken as missing: {some_of(self.nonfinite, 5)}"] if self.nonfinite else []),
-        )
-
-
-def _in_utc(time: str) -> str:
-    """ISO 8601; a time without an offset is taken for UTC. Empty for what is no time."""
-    try:
-        moment = datetime.fromisoformat(time)
-        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):  # the second: at either end of the calendar
-        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from roofline.comparison.runs import (
     setup_differences,
     setup_of,
 )
-from roofline.results.reader import ResultFile, read_file
+from roofline.results.reader import read_file
+from roofline.results.result_file import ResultFile
 from roofline.schema.record import KEY, Device, Roof
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
-from roofline.results.reader import ResultFile, read, read_file
+from roofline.results.reader import read, read_file
+from roofline.results.result_file import ResultFile
 from roofline.schema.record import KEY, NotMeasured, Record
 from tests.roofline import build
 

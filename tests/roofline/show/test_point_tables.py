@@ -11,7 +11,8 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, newest, points_of
-from roofline.results.reader import ResultFile, read_file
+from roofline.results.reader import read_file
+from roofline.results.result_file import ResultFile
 from roofline.schema.record import (
     Counters,
     Device,
