@@ -127,6 +127,29 @@ def test_the_keyboard_reaches_a_case(shown: sync_api.Page) -> None:
     assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
 
 
+def test_axe_finds_no_serious_fault(shown: sync_api.Page) -> None:
+    """Of the page and of an open case, light and dark."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="finds what keeps readers out")
+    found: list[tuple[str, str, list[str]]] = []
+    # It would fetch the style sheet, which the page forbids.
+    options = {"preload": False, "resultTypes": ["violations"]}
+
+    def check(what: str) -> None:
+        for fault in axe.Axe().run(shown, options=options).response["violations"]:
+            if fault["impact"] in ("serious", "critical"):
+                found.append((what, fault["help"], [node["html"] for node in fault["nodes"]]))
+
+    for scheme in ("light", "dark"):
+        shown.emulate_media(color_scheme=scheme)
+        check(f"{scheme} page")
+        shown.get_by_role("button", name="slow-train-b32-fp32", exact=True).first.click()
+        shown.wait_for_selector("#case .main-svg")
+        check(f"{scheme} case")
+        shown.keyboard.press("Escape")
+    shown.emulate_media(color_scheme="light")
+    assert found == []
+
+
 def test_charts_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
     """Drawn anew where it changes."""
     before = shown.viewport_size
