@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from roofline.results.reader import read
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 
 DATA = Path(__file__).parent / "data"
 CASES = Path(__file__).parent / "gate_cases.toml"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.results.reader import read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import (
     KEY,
     Case,

@@ -17,7 +17,7 @@ from pathlib import Path
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Instruments, Measured
 from pytest_roofline.measuring.plan import Step
-from pytest_roofline.profilers.check import Check, Status
+from pytest_roofline.profilers.diagnosis import Diagnosis, Status
 from pytest_roofline.profilers.profiler_access import check_perf
 from roofline.schema.record import HostCounters
 from roofline.text.units import percent
@@ -124,7 +124,7 @@ ANSWER_S = 10.0
 class PerfStat:
     """Counts steps of this process, all its threads and what they start, with the perf that was found."""
 
-    def __init__(self, check: Check, system: System, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, check: Diagnosis, system: System, answer_s: float = ANSWER_S) -> None:
         self.check = check
         self._system = system
         self._answer_s = answer_s

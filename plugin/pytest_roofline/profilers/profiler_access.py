@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
 from pytest_roofline.profilers import tools
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu import probe_kernel
 from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL, judge, permission_remedy
 
@@ -38,14 +38,14 @@ _PARANOID_MOST = 2
 higher level, which some distributions have, allows nothing."""
 
 
-def check_ncu(system: System, asked: Path | None = None) -> Check:
+def check_ncu(system: System, asked: Path | None = None) -> Diagnosis:
     """Does ncu count here? Find it and let it count one tiny kernel, in at most `PROBE_S`.
 
     :param asked: the path that was given, which then is the only place.
     """
     if system.platform == "darwin":
         why = "ncu counts NVIDIA GPUs, and macOS has none"
-        return Check("ncu", "unsupported_platform", why)
+        return Diagnosis("ncu", "unsupported_platform", why)
     tool = tools.find(tools.NCU, system, asked)
     if tool.status == "not_found" and system.wsl:
         # Nobody should go and install it for nothing.
@@ -53,23 +53,23 @@ def check_ncu(system: System, asked: Path | None = None) -> Check:
     return _tried(tool, _count_a_kernel, system)
 
 
-def check_nsys(system: System, asked: Path | None = None) -> Check:
+def check_nsys(system: System, asked: Path | None = None) -> Diagnosis:
     """Does nsys start? It needs no permission to follow CUDA."""
     if system.platform == "darwin":
         why = "nsys follows programs on Linux and Windows"
-        return Check("nsys", "unsupported_platform", why)
+        return Diagnosis("nsys", "unsupported_platform", why)
     tool = tools.find(tools.NSYS, system, asked)
     return replace(tool, why="it starts") if tool.usable else tool
 
 
-def check_perf(system: System, asked: Path | None = None) -> Check:
+def check_perf(system: System, asked: Path | None = None) -> Diagnosis:
     """Does perf count the cycles and instructions of a program that does nothing?"""
     if not system.platform.startswith("linux"):
-        return Check("perf", "unsupported_platform", "perf is a part of Linux")
+        return Diagnosis("perf", "unsupported_platform", "perf is a part of Linux")
     return _tried(tools.find(tools.PERF, system, asked), _count_cycles, system)
 
 
-def check_permission(system: System, ncu: Path | None = None) -> Check:
+def check_permission(system: System, ncu: Path | None = None) -> Diagnosis:
     """Who may read the GPU's counters by the driver's own settings, whether or not there is an ncu?
 
     Status ``not_found``: there is no driver that would say. ``sudo`` runs need no capability of this process, so the
@@ -80,21 +80,21 @@ def check_permission(system: System, ncu: Path | None = None) -> Check:
 
     text = system.read("driver/nvidia/params")
     if system.wsl:
-        return Check("counters", "unsupported_platform", IN_WSL, OUTSIDE_WSL)
+        return Diagnosis("counters", "unsupported_platform", IN_WSL, OUTSIDE_WSL)
     if text is None:
-        return Check("counters", "not_found", "no NVIDIA driver tells who may read them")
+        return Diagnosis("counters", "not_found", "no NVIDIA driver tells who may read them")
     found = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", text, re.MULTILINE)
     if found is None or found.group(1) == "0":
         setting = f"RmProfilingAdminOnly: {found.group(1)}" if found else "the driver has no RmProfilingAdminOnly"
-        return Check("counters", "ok", f"any user may read them ({setting})")
+        return Diagnosis("counters", "ok", f"any user may read them ({setting})")
     why = "administrators only (RmProfilingAdminOnly: 1)"
     for name, number in (("SYS_ADMIN", SYS_ADMIN), ("PERFMON, which drivers from 565 on accept", PERFMON)):
         if system.capable(number):
-            return Check("counters", "ok", f"{why}; this process has the capability {name}")
-    return Check("counters", "permission_denied", f"{why}, and this is none", permission_remedy(system, ncu))
+            return Diagnosis("counters", "ok", f"{why}; this process has the capability {name}")
+    return Diagnosis("counters", "permission_denied", f"{why}, and this is none", permission_remedy(system, ncu))
 
 
-def _tried(tool: Check, probe: Callable[[Path, System], Check], system: System) -> Check:
+def _tried(tool: Diagnosis, probe: Callable[[Path, System], Diagnosis], system: System) -> Diagnosis:
     """A program that was found, and what comes of trying it."""
     if not tool.usable or tool.path is None:
         return tool
@@ -102,7 +102,7 @@ def _tried(tool: Check, probe: Callable[[Path, System], Check], system: System) 
     return replace(tool, status=tried.status, why=tried.why, remedy=tried.remedy)
 
 
-def _count_a_kernel(ncu: Path, system: System) -> Check:
+def _count_a_kernel(ncu: Path, system: System) -> Diagnosis:
     """What comes of `probe_kernel` under ncu."""
 
     try:
@@ -120,29 +120,31 @@ def _count_a_kernel(ncu: Path, system: System) -> Check:
             )
             said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     except OSError as error:
-        return Check("ncu", "failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
+        return Diagnosis("ncu", "failed", f"no temporary folder for ncu can be had ({error.strerror or error})")
     if ended.fault == "timeout":
         remedy = "See in nvidia-smi whether another program holds the GPU."
-        return Check("ncu", "timeout", f"ncu had not counted one tiny kernel after {PROBE_S:g} s", remedy)
+        return Diagnosis("ncu", "timeout", f"ncu had not counted one tiny kernel after {PROBE_S:g} s", remedy)
     if ended.fault == "cannot_start":
-        return Check("ncu", "failed", f"ncu can't be started ({ended.reason})")
+        return Diagnosis("ncu", "failed", f"ncu can't be started ({ended.reason})")
     answers = list(_answers(said)) or list(_answers(ended.out))
     if any(map(_is_number, answers)):
-        return Check("ncu", "ok", f"it counted a kernel ({PROBE_METRIC})")
+        return Diagnosis("ncu", "ok", f"it counted a kernel ({PROBE_METRIC})")
     complaint = judge(f"{said}\n{ended.text}", system, ncu)
     if complaint.status in ("ok", "failed", "no_kernels"):
         # Of a probe that failed ncu says only that there was no kernel.
         for line in ended.err.splitlines():
             if line.startswith(probe_kernel.NO_GPU):
                 why = f"no GPU to count: {line.removeprefix(probe_kernel.NO_GPU)}"
-                return Check("ncu", "unsupported_platform", why)
+                return Diagnosis("ncu", "unsupported_platform", why)
             if line.startswith(probe_kernel.SAYS):
-                return Check("ncu", "failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}")
+                return Diagnosis(
+                    "ncu", "failed", f"no kernel could be launched: {line.removeprefix(probe_kernel.SAYS)}"
+                )
     if not complaint.usable:
         return complaint
     if answers:
-        return Check("ncu", "missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
-    return Check("ncu", "failed", f"ncu ended with code {ended.code} and gave no counters{_in_its_words(ended)}")
+        return Diagnosis("ncu", "missing_metric", f"ncu has no value for {PROBE_METRIC}: {answers[0]!r}")
+    return Diagnosis("ncu", "failed", f"ncu ended with code {ended.code} and gave no counters{_in_its_words(ended)}")
 
 
 def _answers(text: str) -> Iterator[str]:
@@ -154,7 +156,7 @@ def _answers(text: str) -> Iterator[str]:
     yield from (row[PROBE_METRIC] or "" for row in rows if row.get("Kernel Name") and PROBE_METRIC in row)
 
 
-def _count_cycles(perf: Path, system: System) -> Check:
+def _count_cycles(perf: Path, system: System) -> Diagnosis:
     """What comes of a tiny program under ``perf stat``."""
 
     ended = system.run(
@@ -163,27 +165,27 @@ def _count_cycles(perf: Path, system: System) -> Check:
         environment={**system.environment, "LC_ALL": "C"},
     )
     if ended.fault == "timeout":
-        return Check("perf", "timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
+        return Diagnosis("perf", "timeout", f"perf had not counted a program that does nothing after {PROBE_S:g} s")
     if ended.fault == "cannot_start":
-        return Check("perf", "failed", f"perf can't be started ({ended.reason})")
+        return Diagnosis("perf", "failed", f"perf can't be started ({ended.reason})")
     counts = [line.split(",")[0] for line in ended.text.splitlines() if any(one in line for one in _PERF_EVENTS)]
     if any(map(_is_number, counts)):
-        return Check("perf", "ok", "it counts cycles and instructions")
+        return Diagnosis("perf", "ok", "it counts cycles and instructions")
     if _PERF_DENIED.search(ended.text):
         level = (system.read("sys/kernel/perf_event_paranoid") or "unknown").strip()
         remedy = f"Run sudo sysctl kernel.perf_event_paranoid={_PARANOID_MOST}."
         if system.container is not None:
             remedy = "Start the container with --cap-add=PERFMON, or ask who runs its host to do so."
         why = f"the kernel lets this user count nothing (perf_event_paranoid is {level})"
-        return Check("perf", "permission_denied", why, remedy)
+        return Diagnosis("perf", "permission_denied", why, remedy)
     if any(count in ("<not supported>", "<not counted>") for count in counts):
-        return Check(
+        return Diagnosis(
             "perf",
             "missing_metric",
             "this machine counts no processor events, as is usual in a virtual machine",
             "Measure on the machine itself, or have its host pass the counters on.",
         )
-    return Check("perf", "failed", f"perf ended with code {ended.code}{_in_its_words(ended)}")
+    return Diagnosis("perf", "failed", f"perf ended with code {ended.code}{_in_its_words(ended)}")
 
 
 def _in_its_words(ended: Ended) -> str:

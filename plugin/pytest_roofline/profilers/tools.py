@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline.device.system import System
-from pytest_roofline.profilers.check import Check, Status
+from pytest_roofline.profilers.diagnosis import Diagnosis, Status
 from roofline.profilers.ncu.installation import PLACES, VARIABLE, candidates
 
 VERSION_S = 10.0
@@ -76,7 +76,7 @@ NVIDIA_SMI = Program(
 )
 
 
-def find(program: Program, system: System, asked: Path | None = None) -> Check:
+def find(program: Program, system: System, asked: Path | None = None) -> Diagnosis:
     """The program to use: the one that was named, else the first on PATH, else the newest in the usual places.
 
     A file that doesn't start, or is another program, is passed over for the next; if none is left, the first is
@@ -92,7 +92,7 @@ def find(program: Program, system: System, asked: Path | None = None) -> Check:
             return _ask(program, path, system)
         source = f"the path given for {program.name}" if asked else f"the environment's {program.variable}"
         why = f"{source} is {path}, and there is no such file"
-        return Check(program.name, "not_found", why, "Correct it or leave it out.")
+        return Diagnosis(program.name, "not_found", why, "Correct it or leave it out.")
     broken = None
     # Beside the interpreter are the programs of an environment that isn't activated.
     search = os.pathsep.join((system.environment.get("PATH", ""), str(system.python.parent)))
@@ -102,18 +102,18 @@ def find(program: Program, system: System, asked: Path | None = None) -> Check:
             return found
         broken = broken or found
     why = f"no {program.name} on PATH or where it is usually installed"
-    return broken or Check(program.name, "not_found", why, f"{program.install}{_or_name(program)}.")
+    return broken or Diagnosis(program.name, "not_found", why, f"{program.install}{_or_name(program)}.")
 
 
 def _or_name(program: Program) -> str:
     return "" if program.variable is None else f", or set {program.variable} to its path"
 
 
-def _ask(program: Program, path: Path, system: System) -> Check:
+def _ask(program: Program, path: Path, system: System) -> Diagnosis:
     """Let a file say who it is."""
 
-    def broken(status: Status, why: str, remedy: str = "Repair it") -> Check:
-        return Check(program.name, status, f"{path} {why}", f"{remedy}{_or_name(program)}.", path)
+    def broken(status: Status, why: str, remedy: str = "Repair it") -> Diagnosis:
+        return Diagnosis(program.name, status, f"{path} {why}", f"{remedy}{_or_name(program)}.", path)
 
     ended = system.run([path, *program.asks], timeout_s=VERSION_S, environment={**system.environment, "LC_ALL": "C"})
     if ended.fault == "timeout":
@@ -124,4 +124,4 @@ def _ask(program: Program, path: Path, system: System) -> Check:
     if match is None:
         said = repr(ended.first_line) if ended.first_line else "nothing"
         return broken("failed", f"is not {program.title}, or does not work: it says {said}", program.install)
-    return Check(program.name, "ok", path=path, version=match.group(1), answer=ended.text)
+    return Diagnosis(program.name, "ok", path=path, version=match.group(1), answer=ended.text)

@@ -16,7 +16,7 @@ from roofline.audits.layouts import PLAIN, plain
 from roofline.audits.row import Ceiling, Mode, Number, StatedRow, exact, plausible
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
-from roofline.results.result_file import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.record import Case, Profile, Record, Timing
 from roofline.timing.step_time import AGREEMENT, step_time
 

@@ -15,7 +15,7 @@ from roofline.files.text import ReadError
 from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import Reading, read
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.results.same_session import told_apart
 from roofline.text.printable import printable, say
 from roofline.text.units import some_of

@@ -15,7 +15,7 @@ from functools import cache
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
 from roofline.model.point_flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Rounds
 from roofline.schema.round_statistics import Stats

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from roofline.comparison.observation import disturbed_session, rounds_of
-from roofline.results.result_file import Host, ResultFile
+from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
 from roofline.text.units import scaled, some_of

@@ -36,7 +36,7 @@ from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.placement import Placement, place
 from roofline.model.points import Point, points_of
 from roofline.results.reader import NoResultError, folders_without_results, read_file, result_files
-from roofline.results.result_file import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 from roofline.results.same_session import Sessions, same_as
 from roofline.schema.record import Case, Device, Flag, Record
 

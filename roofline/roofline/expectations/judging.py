@@ -43,7 +43,7 @@ from roofline.expectations.outcome import (
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, place_all, points_of
-from roofline.results.result_file import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.record import Session
 from roofline.show.machines import Machine, machine_of

@@ -25,7 +25,7 @@ from roofline.expectations.fraction import (
 )
 from roofline.expectations.outcome import lost
 from roofline.model.points import Point, cases
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import percent

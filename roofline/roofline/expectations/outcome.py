@@ -14,7 +14,7 @@ from typing import Literal
 from roofline.expectations.fraction import Fraction
 from roofline.machine.published import DeviceTable, normalised
 from roofline.model.points import Point, cases
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, matches
 from roofline.schema.record import NotMeasured
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from roofline.machine.published import DeviceTable
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.record import Device, Roof, RoofKind
 from roofline.text.units import percent, scaled

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from roofline.model.bounds import INPUT_SHARE, input_share
 from roofline.model.point_flags import throughput
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import Record
 from roofline.text.units import counted, percent, significant
 from roofline.timing.step_time import mostly_disturbed

@@ -17,7 +17,7 @@ from roofline.model.operations import Breakdown, break_down
 from roofline.model.placement import Placement, place
 from roofline.model.point_flags import cliffs, derived, series_flags, throughput
 from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
-from roofline.results.result_file import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Flag, Mode, Record
 from roofline.timing.step_time import plain_step_time_s, plain_times_s

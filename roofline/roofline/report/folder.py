@@ -19,7 +19,7 @@ from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_files, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.page.page_files import LacksPageLibraries, write_page
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.show.costs import costs_table
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of

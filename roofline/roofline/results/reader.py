@@ -20,7 +20,7 @@ from roofline.files.paths import files_under, folders_without
 from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
 from roofline.results.nonfinite_json import strict
-from roofline.results.result_file import Benchmark, Host, ResultFile
+from roofline.results.result import Benchmark, Host, ResultFile
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
 from roofline.schema.round_statistics import Stats

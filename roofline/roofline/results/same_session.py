@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from roofline.results.result_file import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 
 _FEWEST = 3
 """Different times that a row needs to count as varying."""

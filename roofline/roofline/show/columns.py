@@ -13,7 +13,7 @@ from roofline.counters.quantities import QUANTITIES, Quantity
 from roofline.model.bounds import input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import (
     Memory,
     Record,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import Machine, Session
 from roofline.show.render import cell
 from roofline.text.printable import markdown_text

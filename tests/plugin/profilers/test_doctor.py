@@ -21,7 +21,7 @@ from pytest_roofline.device import cgroup, cpus, nvml
 from pytest_roofline.device.state import DeviceState
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import torch_report
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.doctor import doctor
 from roofline.cli import program as cli
 from tests.packaging.test_borders import loaded_by, packages
@@ -337,7 +337,7 @@ def test_what_is_around_the_process(
 )
 def test_the_row_of_a_check(status: Any, version: str | None, row: tuple[str, str]) -> None:
     """Its state, and why, with the version of a program and the status of one that can't be used."""
-    check = Check("ncu", status, "why", "Ask.", Path("/opt/ncu"), version)
+    check = Diagnosis("ncu", status, "why", "Ask.", Path("/opt/ncu"), version)
     assert check.row == {"what": "ncu", "state": row[0], "why": row[1], "remedy": "Ask."}
 
 

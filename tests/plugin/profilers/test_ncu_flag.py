@@ -171,7 +171,7 @@ HELD = """
     import pytest, torch
     from pytest_roofline.profilers.ncu import case_counter as ncu_case
     from pytest_roofline.profilers.ncu import counting_pass
-    from pytest_roofline.profilers.check import Check
+    from pytest_roofline.profilers.diagnosis import Diagnosis
     from roofline.schema.record import Counters
 
     made, over = [], []
@@ -192,7 +192,7 @@ HELD = """
         over.append(True)
         return result
 
-    counting_pass.preflight = lambda *_: Check(name="ncu", status="ok", why="", path=Path("ncu"))
+    counting_pass.preflight = lambda *_: Diagnosis(name="ncu", status="ok", why="", path=Path("ncu"))
     ncu_case.CaseCounter.unit_check = lambda *_: ncu_case.UnitCheck(ratio=1.0)
     ncu_case.CaseCounter.count = count
 """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_roofline.measuring import InputEnded, Measured
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.perf_stat import EVENTS, MOST_STEPS, PerfFailed, PerfStat, of_a_step, parse, steps_of
 from roofline.schema.record import HostCounters
 from tests.plugin.measuring.fakes import Lab
@@ -29,8 +29,8 @@ def stubs(tmp_path: Path) -> Stubs:
     return Stubs(tmp_path / "bin")
 
 
-def _found(path: Path, version: str = "6.8.12") -> Check:
-    return Check(name="perf", status="ok", why="", path=path, version=version)
+def _found(path: Path, version: str = "6.8.12") -> Diagnosis:
+    return Diagnosis(name="perf", status="ok", why="", path=path, version=version)
 
 
 def _perf(stubs: Stubs, *behaviours: PerfBehaviour, answer_s: float = 60.0, **answers: object) -> PerfStat:

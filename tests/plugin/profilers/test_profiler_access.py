@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import profiler_access as access
-from pytest_roofline.profilers.check import CountersStatus
+from pytest_roofline.profilers.diagnosis import CountersStatus
 from pytest_roofline.profilers.ncu import probe_kernel
 from pytest_roofline.profilers.profiler_access import check_ncu, check_nsys, check_perf, check_permission
 from tests.plugin.profilers.stubs import NCU_VERSION, Stubs

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import tools
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from tests.plugin.profilers.stubs import Stubs
 
 
@@ -50,7 +50,7 @@ def test_another_program_of_that_name_is_passed_over(tmp_path: Path) -> None:
     wrapper = stubs.perf(version="WARNING: perf not found for kernel 6.8.0-31", version_code=2)
     system = machine(stubs)
     Stubs(system.root / "usr/bin").perf(version="nothing of the kind")
-    assert tools.find(tools.PERF, system) == Check(
+    assert tools.find(tools.PERF, system) == Diagnosis(
         "perf",
         "failed",
         f"{wrapper} is not perf, or does not work: it says 'WARNING: perf not found for kernel 6.8.0-31'",

@@ -18,7 +18,7 @@ from pytest_roofline.session.run import Run
 from roofline.cli import program
 from roofline.expectations import judging
 from roofline.expectations.outcome import Checked
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
 from roofline.schema.expected_file import ExpectedFileError
 from roofline.schema.record import KEY, Record, Roof, Session

@@ -21,7 +21,7 @@ from roofline.comparison.runs import (
     setup_of,
 )
 from roofline.results.reader import read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import KEY, Device, Roof
 from tests.roofline import build
 from tests.roofline.comparison import sessions

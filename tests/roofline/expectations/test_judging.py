@@ -15,7 +15,7 @@ from roofline.expectations.judging import by_counted_work, check_expectations, o
 from roofline.expectations.outcome import Checked, CheckedBound
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
 from roofline.schema.record import Counters, Flag, Memory, NotMeasured, Outcome, Record, Rounds
 from tests.roofline import build

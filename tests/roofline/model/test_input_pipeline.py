@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from roofline.model.input_pipeline import LoaderVerdict, verdicts
-from roofline.results.result_file import Benchmark, Host, ResultFile
+from roofline.results.result import Benchmark, Host, ResultFile
 from roofline.schema.record import Case, Device, Flag, Record, Rounds, Timing
 from roofline.schema.round_statistics import Stats
 

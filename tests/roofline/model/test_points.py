@@ -7,7 +7,7 @@ import pytest
 from roofline.machine.published import DeviceTable, load
 from roofline.model.points import Point, cases, newest, place_all, points_of, runs_of
 from roofline.results.reader import read, read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import Check, Flag, Memory, Record
 from tests.roofline import build
 

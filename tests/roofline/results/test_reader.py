@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roofline.files.text import ReadError
 from roofline.results.reader import read, read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import KEY, NotMeasured, Record
 from tests.roofline import build
 

@@ -9,7 +9,7 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, Record
 from roofline.show.machines import Row, machine_names, machines_table
 from roofline.show.render import render

@@ -12,7 +12,7 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, newest, points_of
 from roofline.results.reader import read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import (
     Counters,
     Device,

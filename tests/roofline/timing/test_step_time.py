@@ -15,7 +15,7 @@ from roofline.model.bounds import input_share
 from roofline.model.operations import break_down
 from roofline.model.points import Point, points_of
 from roofline.results.reader import read_file
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.record import KEY, Flag, Record, Rounds
 from roofline.show.point_tables import metrics_table, points_table, summary_table
 from roofline.show.render import render

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pytest_roofline.device.system import unwound_when_terminated
-from pytest_roofline.profilers.check import Status
+from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
 from pytest_roofline.profilers.ncu.child_request import Order

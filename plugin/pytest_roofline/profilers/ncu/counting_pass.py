@@ -18,7 +18,7 @@ import pytest
 from pytest_roofline.device import device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.nvml import NoNvml
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu.case_counter import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
 from pytest_roofline.profilers.profiler_access import check_ncu
@@ -145,7 +145,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
     return NcuPass(run, counter, required=required)
 
 
-def preflight(kind: str, system: System, asked: Path | None) -> Check:
+def preflight(kind: str, system: System, asked: Path | None) -> Diagnosis:
     """Whether a run on this kind of device can have counters.
 
     On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is said all the same: whoever tries it on a

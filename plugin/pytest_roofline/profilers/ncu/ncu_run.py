@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline.device.system import Ended, System
-from pytest_roofline.profilers.check import Check, Status
+from pytest_roofline.profilers.diagnosis import Diagnosis, Status
 from pytest_roofline.profilers.ncu.child_request import CHILD
 from pytest_roofline.profilers.ncu.status import judge
 
@@ -37,7 +37,7 @@ class Ran:
     ended: Ended
     log: Path
     limit_s: float
-    complaint: Check
+    complaint: Diagnosis
 
     def refuse(self, problem: str | None) -> None:
         """See that there is something to read.

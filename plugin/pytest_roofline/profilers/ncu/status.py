@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System
-from pytest_roofline.profilers.check import Check, CountersStatus
+from pytest_roofline.profilers.diagnosis import CountersStatus, Diagnosis
 from roofline.profilers.ncu.installation import ASK
 
 IN_WSL = "a GPU's counters are not available in WSL2"
@@ -35,7 +35,7 @@ NO_METRIC_REMEDY = f"Use an ncu that has this GPU in its --list-chips. {ASK}"
 """What to do where ncu or the GPU has no metric of a name."""
 
 
-def judge(text: str, system: System, ncu: Path | None = None) -> Check:
+def judge(text: str, system: System, ncu: Path | None = None) -> Diagnosis:
     """What ncu's words tell. ``ok`` says that it complains of nothing: kernels and values are for its CSV's reader.
 
     :param text: its log, or its log and all that was printed.
@@ -76,8 +76,8 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Check:
     return _ncu("failed", f"ncu: {_first(errors)}") if errors else _ncu("ok")
 
 
-def _ncu(status: CountersStatus, why: str = "", remedy: str | None = None) -> Check:
-    return Check("ncu", status, why, remedy)
+def _ncu(status: CountersStatus, why: str = "", remedy: str | None = None) -> Diagnosis:
+    return Diagnosis("ncu", status, why, remedy)
 
 
 def _first(errors: list[str]) -> str:
@@ -113,7 +113,7 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
     )
 
 
-def _not_loaded(system: System) -> Check:
+def _not_loaded(system: System) -> Diagnosis:
     """ncu finds nothing in the driver that would count. Inside of gVisor that is so unless its host allows profiling
     (github.com/google/gvisor, pull requests 12945 and 14055), elsewhere where ncu is older than the GPU.
     """

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from roofline.model.points import Point
-from roofline.results.result_file import ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
 from roofline.show.machines import machine_names, machine_of

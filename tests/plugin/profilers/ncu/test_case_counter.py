@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.device.system import Ended
-from pytest_roofline.profilers.check import Check
+from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu import case_counter as ncu_case
 from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command, UnitCheck
@@ -213,7 +213,7 @@ def test_what_can_not_be_counted_says_why(
 def test_a_program_that_never_answered_is_reported_with_its_last_words(tmp_path: Path) -> None:
     """Its exit code, and the last lines it wrote."""
     ended = Ended(code=3, out="\n".join(f"line {number}" for number in range(9)), err="end\n")
-    ran = Ran(ended=ended, log=tmp_path, limit_s=1.0, complaint=Check("ncu", "no_kernels"))
+    ran = Ran(ended=ended, log=tmp_path, limit_s=1.0, complaint=Diagnosis("ncu", "no_kernels"))
     with pytest.raises(NotCounted, match=r"exit code 3 before the step; it wrote last: line 5 / .* / line 8 / end$"):
         ran.refuse(None)
 

@@ -1,4 +1,4 @@
-"""The answer of every check: what came of looking at one thing of this machine."""
+"""What `roofline doctor` and every profiler say of one thing of this machine: its state, why, and what helps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CountersStatus = Literal[
 """As `roofline.schema.record.Counters` has it."""
 
 Status = CountersStatus | Literal["warning", "no", "not reported"]
-"""Of a check. ``no``: the thing isn't there or can't be used; ``not reported``: the system doesn't say."""
+"""Of a thing. ``no``: the thing isn't there or can't be used; ``not reported``: the system doesn't say."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Diagnosis:
     """What was looked at, and what came of it.
 
     :param why: what was seen.
