@@ -22,6 +22,7 @@ from pytest_roofline.fixture import Roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import Setting
 from roofline.api import devices
+from roofline.audits.layouts import PLAIN, UNITS
 from roofline.audits.rules import RULES
 from roofline.cli import program as cli
 from roofline.frames import Results
@@ -85,6 +86,12 @@ def reference() -> str:
                 for rule in RULES
             ),
         ),
+        "## Columns of an audited table",
+        "A CSV needs at least one of the figures. Capitals, blanks and signs make no difference: `Images/s` is "
+        f"`images_s`. A unit stands in the name: {'; '.join(_quoted(units) for units in UNITS)}. A deviation may be "
+        "`std`, `sd` or `stddev`; a percentile may have `latency` before or behind it. Other columns are named and "
+        "left alone. timm's benchmark tables are read as they are.",
+        _table(("figure", "columns"), _audited()),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -194,6 +201,24 @@ def _frames() -> Iterator[tuple[str, str]]:
     for name, frame in {**frames, "devices": devices()}.items():
         columns = [f"`{column}`{f' ({unit})' if (unit := unit_of(column)) else ''}" for column in frame.columns]
         yield f"`{name}`", ", ".join(columns)
+
+
+def _audited() -> Iterator[tuple[str, str]]:
+    """Yield what a table may state, and the names of its column: in the first unit, and of some spellings the first."""
+    names: dict[str, list[str]] = {}
+    for name, field in PLAIN.words.items():
+        names.setdefault(field, []).append(name)
+    for name, column in PLAIN.numbers.items():
+        other_unit = column.factor != 1 and column.field != "parameter_count"
+        other_spelling = re.search("_sd|_stddev" if column.share is None else "latency", name)
+        if not other_unit and not other_spelling:
+            names.setdefault(column.field, []).append(name)
+    for field, columns in names.items():
+        yield f"`{field}`", _quoted(columns)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _records() -> Iterator[str]:

@@ -67,6 +67,9 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _FLOP = {"flop": 1.0, "mflop": 1e6, "gflop": 1e9, "tflop": 1e12}
 _MAC = {"mac": 1.0, "mmac": 1e6, "gmac": 1e9}
 _BYTE = {"byte": 1.0, "mb": 1e6, "gb": 1e9, "mib": 2.0**20, "gib": 2.0**30}
+UNITS = (_SECONDS, _FLOP, _MAC, _BYTE)
+"""Units by the name that a column has them under, and their factors to SI's."""
+
 _PER_SECOND = ("per_s", "per_sec", "per_second", "s", "sec")
 _SAMPLE = ("sample", "samples", "image", "images", "img", "imgs", "sequence", "sequences")
 _STEP = ("step_time", "latency", "time_per_step", "iteration_time", "batch_time")
