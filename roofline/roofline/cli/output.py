@@ -127,9 +127,21 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file as `roofline.files.writing.write_bytes` does.
+    """Write a file as `write_free` does.
 
     :raises click.UsageError: the file can't be written, is one of those that the running command reads, or is a result.
+    """
+    try:
+        write_free(path, data)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def write_free(path: Path, data: bytes) -> None:
+    """Write a file as `roofline.files.writing.write_bytes` does, but over nothing that was measured.
+
+    :raises click.UsageError: it is one of the files that the running command reads, or is a result.
+    :raises OSError: it can't be written.
     """
     if (context := click.get_current_context(silent=True)) is not None:
         given = [context.params.get(one.name or "") for one in context.command.params if one.type is INPUT]
@@ -138,10 +150,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         )
     if _is_result(path):
         raise click.UsageError(printable(f"-o {path} is a result, which it would overwrite. Name another."))
-    try:
-        writing.write_bytes(path, data)
-    except OSError as error:
-        raise _unwritable(path, error) from error
+    writing.write_bytes(path, data)
 
 
 def _is_result(path: Path) -> bool:

@@ -18,12 +18,13 @@ from roofline.cli.inputs import (
     read_results,
     results_argument,
 )
-from roofline.cli.output import emit, write_bytes
+from roofline.cli.output import emit, write_free
 from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
 from roofline.comparison.comparison import Settings
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, report_tables
+from roofline.report.own_files import NotWritten
 from roofline.text.printable import printable, say
 from roofline.text.units import some_of
 
@@ -168,15 +169,22 @@ def _check_labels(prices: Iterable[str], shown: Sequence[Point]) -> None:
             )
 
 
+class Unwritable(click.ClickException):
+    """A report is not complete."""
+
+    exit_code = 2
+
+
 def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MORE) -> Written:
     """Write the report's files as `roofline.report.folder.write_report` does.
 
-    :raises click.UsageError: a file can't be written.
+    :raises Unwritable: a file can't be written.
+    :raises click.UsageError: a file is a result.
     """
     try:
-        return folders.write_report(runs, folder, write_bytes, extras)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+        return folders.write_report(runs, folder, write_free, extras)
+    except NotWritten as error:
+        raise Unwritable(printable(str(error))) from error
 
 
 def _unwritable(folder: Path, error: OSError) -> click.UsageError:

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,10 @@ from roofline.files.paths import real_path
 
 _FOLDER_REFUSES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
 """A folder that takes no new file, or a file that is mounted by itself, as containers do, and can't be replaced."""
+
+
+Write = Callable[[Path, bytes], None]
+"""Writes a file, whole or not at all, as `write_bytes` does."""
 
 
 def write_text(path: Path, text: str) -> None:

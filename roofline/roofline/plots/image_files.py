@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.plots.operation_bars import step_figure
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 PNG: tuple[Form, ...] = ("png",)
 
 
-def draw(points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG) -> tuple[list[Path], list[str]]:
+def draw(
+    points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes
+) -> tuple[list[Path], list[str]]:
     """Write roofline, throughput and variability of each device; the paths, and notes on what was left out.
 
     :raises OSError: a file can't be written.
@@ -37,22 +40,22 @@ def draw(points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG) -> 
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
         title = title_of(key, name)
         if drawable:
-            paths += _saved(roofline_figure(drawable, title, style), folder, f"roofline-{slug(name)}", forms)
+            paths += _saved(roofline_figure(drawable, title, style), folder, f"roofline-{slug(name)}", forms, write)
         figure = throughput_figure(own, title, style)
         if figure is None:
             remarks.append(f"{name}: no throughput to draw: no case has a record with a time")
         else:
-            paths += _saved(figure, folder, f"throughput-{slug(name)}", forms)
+            paths += _saved(figure, folder, f"throughput-{slug(name)}", forms, write)
         figure = variability_figure([point for point in sessions if machine_of(point) == key], title)
         if figure is None:
             remarks.append(f"{name}: no variability to draw: no case has the times of its rounds")
         else:
-            paths += _saved(figure, folder, f"variability-{slug(name)}", forms)
+            paths += _saved(figure, folder, f"variability-{slug(name)}", forms, write)
     return paths, remarks
 
 
 def draw_case(
-    case: str, points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG
+    case: str, points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes
 ) -> tuple[list[Path], list[str]]:
     """Write of one case, for each device that ran it: its step taken apart, its levels where they were counted, and its
     rounds, of all sessions; the paths, and notes on what was left out.
@@ -68,11 +71,11 @@ def draw_case(
     for point in shown:
         machine = names[machine_of(point)]
         try:
-            paths += _saved(step_figure(point), folder, _name("operations", machine, point), forms)
+            paths += _saved(step_figure(point), folder, _name("operations", machine, point), forms, write)
         except ValueError as error:
             remarks.append(f"{machine}: no operations to draw: {error}")
         if (why_not := why_no_levels(point)) is None:
-            paths += _saved(levels_figure(point), folder, _name("levels", machine, point), forms)
+            paths += _saved(levels_figure(point), folder, _name("levels", machine, point), forms, write)
         else:
             remarks.append(f"{machine}: no levels of {case} to draw: {why_not}")
         own = [one for one in sessions if machine_of(one) == machine_of(point)]
@@ -80,7 +83,7 @@ def draw_case(
         if rounds is None:
             remarks.append(f"{machine}: no rounds of {case} to draw: it has no times of its rounds")
         else:
-            paths += _saved(rounds, folder, _name("rounds", machine, point), forms)
+            paths += _saved(rounds, folder, _name("rounds", machine, point), forms, write)
     return paths, remarks
 
 
@@ -88,8 +91,8 @@ def _name(kind: str, machine: str, point: Point) -> str:
     return f"{kind}-{slug(machine)}-{slug(point.id)}"
 
 
-def _saved(figure: Figure, folder: Path, name: str, forms: Sequence[Form]) -> list[Path]:
-    return [save(figure, folder / f"{name}.{form}", form) for form in forms]
+def _saved(figure: Figure, folder: Path, name: str, forms: Sequence[Form], write: Write = write_bytes) -> list[Path]:
+    return [save(figure, folder / f"{name}.{form}", form, write) for form in forms]
 
 
 def title_of(machine: Machine, name: str) -> str:
@@ -111,7 +114,9 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
             continue
         why_not = why_no_levels(point)
         if why_not is None:
-            paths += _saved(levels_figure(point), folder, _name("levels", names[machine_of(point)], point), PNG)
+            paths += _saved(
+                levels_figure(point), folder, _name("levels", names[machine_of(point)], point), PNG, write_bytes
+            )
         else:
             reasons.setdefault(why_not, []).append(point.id)
     remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]

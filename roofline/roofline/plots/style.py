@@ -8,12 +8,14 @@ call.
 from __future__ import annotations
 
 import hashlib
+import io
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from roofline.files.writing import Write, write_bytes
 from roofline.model.input_pipeline import TEST
 from roofline.model.speed_of_light import compiled
 from roofline.schema.record import Record
@@ -200,7 +202,7 @@ Form = Literal["png", "svg"]
 """Of a figure's file."""
 
 
-def save(figure: Figure, path: Path, form: Form = "png") -> Path:
+def save(figure: Figure, path: Path, form: Form = "png", write: Write = write_bytes) -> Path:
     """Write a file that is the same whenever it is made of the same figure.
 
     :raises OSError: the file can't be written.
@@ -208,11 +210,12 @@ def save(figure: Figure, path: Path, form: Form = "png") -> Path:
     from matplotlib import rc_context
 
     show_as_written(figure)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    made = io.BytesIO()
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": "roofline"}):
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
         metadata = {"Date": None} if form == "svg" else None
-        figure.savefig(path, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
+        figure.savefig(made, format=form, dpi=DPI, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
+    write(path, made.getvalue())
     return path
 
 

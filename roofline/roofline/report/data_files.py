@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 from roofline.frames import FRAMES, Results
 from roofline.model.points import cases
@@ -11,18 +13,28 @@ from roofline.show.machines import machine_of, machines_table
 from roofline.show.point_tables import metrics_table, points_table
 
 
-def csv_files(results: Results) -> Iterator[tuple[str, str]]:
-    """Name and content of each table: of operations and kernels where there are some, and of the machines side by side
-    where there are several.
+class CsvFile(NamedTuple):
+    """A table: the name of its file, its rows, and what makes its text."""
+
+    name: str
+    rows: int
+    text: Callable[[], str]
+
+
+def csv_files(results: Results) -> Iterator[CsvFile]:
+    """Each table: of operations and kernels where there are some, and of the machines side by side where there are
+    several.
     """
     shown = cases(results.points)
-    yield "roofline_points.csv", csv_of(points_table(shown))
-    yield "metrics.csv", csv_of(metrics_table(results.points))
+    points, metrics = points_table(shown), metrics_table(results.points)
+    yield CsvFile("roofline_points.csv", len(points.rows), partial(csv_of, points))
+    yield CsvFile("metrics.csv", len(metrics.rows), partial(csv_of, metrics))
     for name, frame in (("operations", results.operations), ("kernels", results.kernels)):
         if len(frame):
-            yield f"{name}.csv", csv_of_frame(frame)
+            yield CsvFile(f"{name}.csv", len(frame), partial(csv_of_frame, frame))
     if len({machine_of(point) for point in shown}) > 1:
-        yield "machines.csv", csv_of(machines_table(results.points))
+        machines = machines_table(results.points)
+        yield CsvFile("machines.csv", len(machines.rows), partial(csv_of, machines))
 
 
 def parquet_files(results: Results) -> Iterator[tuple[str, bytes]]:

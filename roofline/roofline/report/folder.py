@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
 from roofline.comparison.verdict_table import table
+from roofline.files.writing import Write
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
@@ -18,6 +21,7 @@ from roofline.report.comment import comment
 from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_files, parquet_files
 from roofline.report.document.sections import document
+from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
 from roofline.show.costs import costs_table
@@ -26,6 +30,7 @@ from roofline.show.export import LacksPyarrow, csv_of
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.point_tables import run_tables
 from roofline.show.tables import Table
+from roofline.text.units import counted, some_of
 
 Run = tuple[ResultFile, tuple[Point, ...]]
 """A result file, and its benchmarks placed."""
@@ -37,8 +42,8 @@ FORMS: tuple[Form, ...] = ("png", "svg")
 MOST_DRAWN = 10
 """Machines with figures: each takes 2 MB and some seconds, and nobody opens more of them one by one."""
 
-Write = Callable[[Path, bytes], None]
-"""Writes a file, whole or not at all."""
+MOST_ROWS = 5000
+"""Rows of a CSV: what is longer is opened by programs alone, and as Parquet it takes a tenth of the room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +81,27 @@ NOTHING_MORE = Extras()
 
 
 def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras = NOTHING_MORE) -> Written:
-    """Write the files of these runs.
+    """Write the files of these runs, and remove those that an earlier report left in the folder.
 
-    :raises OSError: a file can't be written.
+    :raises NotWritten: a file can't be written.
     """
+    own = OwnFiles(folder, write)
+    try:
+        written = _written(runs, folder, own.write, extras)
+        removed = own.remove_earlier()
+    finally:
+        own.list_them()
+    if not removed:
+        return written
+    of_earlier = f"removed {counted(len(removed), 'file')} of an earlier report in {folder}: {some_of(removed, _NAMED)}"
+    return replace(written, notes=(*written.notes, of_earlier))
+
+
+_NAMED = 5
+"""Files that one note names."""
+
+
+def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) -> Written:
     # matplotlib takes half a second to load.
     from roofline.plots.image_files import draw, draw_case
 
@@ -89,35 +111,42 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     paths: list[Path] = []
     notes: list[str] = []
     if machines <= MOST_DRAWN:
-        paths, notes = draw(points, folder, FORMS)
+        paths, notes = draw(points, folder, FORMS, write)
     else:
         notes.append(f"no figures of the machines, more than {MOST_DRAWN} of them: the page has all ({machines})")
     try:
-        paths[:0] = write_page(points, folder, extras.comparison, extras.prices)
+        paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
     if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:
-        paths += [save(figure, folder / f"changes.{form}", form) for form in FORMS]
+        paths += [save(figure, folder / f"changes.{form}", form, write) for form in FORMS]
     for case in extras.case_ids:
-        more_paths, more_notes = draw_case(case, points, folder, FORMS)
+        more_paths, more_notes = draw_case(case, points, folder, FORMS, write)
         paths += more_paths
         notes += more_notes
-    pictures = [path.name for path in paths if path.suffix == ".png"]
-    for name, content in _texts(runs, results, pictures, extras):
-        write(folder / name, content.encode("utf-8", "backslashreplace"))
-        paths.append(folder / name)
+    most = MOST_ROWS
+    frames = []
     try:
         for name, data in parquet_files(results):
             write(folder / name, data)
-            paths.append(folder / name)
+            frames.append(folder / name)
     except LacksPyarrow as error:
         notes.append(f"no Parquet files: {error}")
-    return Written(paths=tuple(paths), notes=tuple(notes))
+        most = sys.maxsize
+    tables = [*csv_files(results)]
+    if long := [one.name for one in tables if one.rows > most]:
+        notes.append(f"no {', '.join(long)}, of more than {most} rows each: frames/ has their figures as Parquet")
+    pictures = [path.name for path in paths if path.suffix == ".png"]
+    short = ((one.name, one.text()) for one in tables if one.rows <= most)
+    for name, content in chain(short, _texts(runs, points, pictures, extras)):
+        write(folder / name, content.encode("utf-8", "backslashreplace"))
+        paths.append(folder / name)
+    return Written(paths=(*paths, *frames), notes=tuple(notes))
 
 
-def _texts(runs: Sequence[Run], results: Results, pictures: Sequence[str], extras: Extras) -> Iterator[tuple[str, str]]:
-    yield from csv_files(results)
-    points = results.points
+def _texts(
+    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
+) -> Iterator[tuple[str, str]]:
     costs = costs_table(newest(cases(points))[0], extras.prices)
     if costs.rows:
         yield "costs.csv", csv_of(costs)

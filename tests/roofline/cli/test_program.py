@@ -196,7 +196,7 @@ def test_report(run: Run, results: Path) -> None:
     ]
     beside = Path("all/page")
     written = (path for path in Path("all").rglob("*") if path.is_file() and beside not in path.parents)
-    assert sorted(paths) == sorted(map(str, written))
+    assert sorted([*paths, "all/.roofline-report"]) == sorted(map(str, written))
     assert Path("all/env.md").read_text(encoding="utf-8").count("# Environment:") == 2
 
 

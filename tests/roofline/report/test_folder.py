@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import csv
+import errno
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from roofline.cli import plot_report
 from roofline.files import writing
 from roofline.frames import Results
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.report import data_files, folder
 from roofline.report.data_files import csv_files
+from roofline.report.folder import Extras
+from roofline.report.page.page_files import LacksPageLibraries
 from roofline.results.reader import read_file
 from roofline.show.export import LacksPyarrow
 from tests.roofline import build
@@ -70,4 +76,68 @@ def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.Monke
 def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:
     """Operations, kernels, and machines side by side."""
     points = points_of(build.result(tmp_path / "a.json", [build.record()]), load())
-    assert [name for name, _ in csv_files(Results(points))] == ["roofline_points.csv", "metrics.csv"]
+    assert [one.name for one in csv_files(Results(points))] == ["roofline_points.csv", "metrics.csv"]
+
+
+@pytest.fixture
+def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report without figures and frames, which take their time."""
+    monkeypatch.setattr(folder, "MOST_DRAWN", 0)
+    monkeypatch.setattr(folder, "parquet_files", lambda _: ())
+
+
+@pytest.mark.usefixtures("few_files")
+def test_an_earlier_report_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it wrote and this one doesn't is removed; what a person put there or changed stays."""
+    report = tmp_path / "r"
+    result = build.result(tmp_path / "a.json", [build.record(), build.record(case=build.case(model="vgg"))])
+    runs = [(result, points_of(result, load()))]
+    priced = Extras(dashboards=True, prices={"epyc-2cpu": 1.0})
+    assert folder.write_report(runs, report, writing.write_bytes, priced).notes[1:] == ()
+    (report / "mine.md").write_text("mine")
+    (report / "bencher-epyc-2cpu.json").write_text("{}")
+
+    def lacks(*_: Any) -> list[Path]:
+        raise LacksPageLibraries("plotly")
+
+    monkeypatch.setattr(folder, "write_page", lacks)
+    monkeypatch.setattr(folder, "MOST_ROWS", 1)
+    *_, long, removed = folder.write_report(runs, report, writing.write_bytes).notes
+    assert long == "no roofline_points.csv, metrics.csv, of more than 1 rows each: frames/ has their figures as Parquet"
+    first = "costs.csv, github-action-benchmark-epyc-2cpu.json, index.html, metrics.csv, roofline_points.csv"
+    assert f" files of an earlier report in {report}: {first} and " in removed
+    assert sorted(path.name for path in report.iterdir()) == [
+        *(".roofline-report", "bencher-epyc-2cpu.json", "env.md", "mine.md", "report.md")
+    ]
+
+
+@pytest.mark.usefixtures("few_files")
+def test_a_list_names_no_file_elsewhere(tmp_path: Path) -> None:
+    """A folder may come from somebody else."""
+    outside, digest = tmp_path / "outside.txt", hashlib.sha256(b"").hexdigest()
+    outside.touch()
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / ".roofline-report").write_text(f"{digest}  ../outside.txt\n{digest}  {outside}\nx\n")
+    result = build.result(tmp_path / "a.json", [build.record()])
+    folder.write_report([(result, points_of(result, load()))], tmp_path / "r", writing.write_bytes)
+    assert outside.exists()
+
+
+@pytest.mark.usefixtures("few_files")
+def test_a_full_disk_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the file that found no room, with how many stand; the next report knows them."""
+    build.result(tmp_path / "a.json", [build.record()])
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name == "metrics.csv":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        writing.write_bytes(path, data)
+
+    monkeypatch.setattr(plot_report, "write_free", full)
+    code, out, err = run("report", tmp_path / "a.json", "-o", "r")
+    listed = Path("r/.roofline-report").read_text().splitlines()
+    assert (code, out) == (2, "")
+    assert err == (
+        f"Error: r/metrics.csv: can't be written (No space left on device). {len(listed)} of the report's files were"
+        " written before it, and the others weren't. Make room, or name another folder.\n"
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
-from roofline.files.writing import write_bytes, write_text
+from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point
 from roofline.report.page.cells import Data
 from roofline.report.page.page_data import NO_PRICES, PageData
@@ -32,6 +32,7 @@ def write_page(
     folder: Path,
     comparison: Comparison | None = None,
     prices: Mapping[str, float] = NO_PRICES,
+    write: Write = write_bytes,
 ) -> list[Path]:
     """Write the page of these points; returns the path to open.
 
@@ -52,16 +53,16 @@ def write_page(
     data, beside = PageData(points, comparison, prices), folder / _BESIDE
     own = files("roofline.report.page") / "assets"
     for name in _OWN:
-        write_bytes(beside / name, (own / name).read_bytes())
-    write_bytes(beside / "plotly.min.js", plotly.read_bytes())
+        write(beside / name, (own / name).read_bytes())
+    write(beside / "plotly.min.js", plotly.read_bytes())
     for name, content in _chunks(data):
-        write_text(beside / "data" / f"{name}.js", script_of(name, content))
+        write(beside / "data" / f"{name}.js", script_of(name, content))
     template = jinja2.Environment(autoescape=True).from_string((own / f"{PAGE}.j2").read_text(encoding="utf-8"))
     scripts = ["plotly.min.js", *(name for name in _OWN if name.endswith(".js")), "data/overview.js"]
     page = template.render(
         title=data.title, runs=data.runs, beside=_BESIDE, scripts=scripts, styles=[one for one in _OWN if "css" in one]
     )
-    write_text(folder / PAGE, page)
+    write(folder / PAGE, page.encode("utf-8", "backslashreplace"))
     return [folder / PAGE]
 
 
@@ -81,11 +82,11 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
         yield f"cases-{number}", of_script
 
 
-def script_of(name: str, content: Data | list[Data]) -> str:
+def script_of(name: str, content: Data | list[Data]) -> bytes:
     """A script that hands the page its data: compressed JSON in base64, which ends neither a script nor a text."""
     text = json.dumps(packed([content]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
-    return f"roofline.add({json.dumps(name)}, {json.dumps(base64.b64encode(data).decode())});\n"
+    return b'roofline.add("%b", "%b");\n' % (name.encode(), base64.b64encode(data))
 
 
 def packed(values: Sequence[Any]) -> Data:

@@ -21,7 +21,7 @@ from tests.roofline.conftest import Run
 def test_nothing_in_data_ends_a_script() -> None:
     """Data are base64 in it, whatever a name holds; half a surrogate pair, too, which UTF-8 has no bytes for."""
     name = "</script><!--\u2028\udc80"
-    found = re.fullmatch(r'roofline\.add\("overview", "([A-Za-z0-9+/=]+)"\);\n', script_of("overview", {"name": name}))
+    found = re.fullmatch(rb'roofline\.add\("overview", "([A-Za-z0-9+/=]+)"\);\n', script_of("overview", {"name": name}))
     assert found is not None
     text = gzip.decompress(base64.b64decode(found[1]))
     assert json.loads(text) == {"keys": [["name", {"all": True}, {"all": name}]]}
