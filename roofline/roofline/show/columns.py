@@ -416,11 +416,6 @@ _ALL: tuple[Column[Point], ...] = (
     *(_version(name) for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
 )
 
-_BY_NAME = {column.name: column for column in _ALL}
-
-CASE_COLUMNS = tuple(column for column in _ALL if column.name not in ("intensity", "fraction_of_roof"))
-"""Those with a value: the two ranges, which are texts, have a column for either end."""
-
 MEANINGS: Mapping[str, str] = {
     "fingerprint": "equal for results of one machine",
     "host": "pytest-benchmark's node name, where its file has one",
@@ -437,6 +432,8 @@ MEANINGS: Mapping[str, str] = {
     "samples_per_s_sd": "spread x samples_per_s",
     "input_share": "share of the step time spent waiting for the next batch",
     "device_share": "share of the timed step in which the device ran something",
+    "activation_byte": "all results of the forward pass",
+    "saved_for_backward_byte": "kept for the backward pass: of the forward results, and of the batch",
     "tensor_share": "share of the counted FLOPs that ran on tensor cores",
     "counter_flop_by_pipe": "shares of CUDA cores and tensor cores, by type",
     "intensity_low_flop_per_byte": "FLOP over the most bytes",
@@ -460,3 +457,8 @@ MEANINGS: Mapping[str, str] = {
     "flags": "what a reader has to know of the figures",
 }
 """What a column says beyond its name, title and unit; `docs/reference.md` shows it."""
+
+_BY_NAME = {column.name: replace(column, meaning=MEANINGS.get(column.name, "")) for column in _ALL}
+
+CASE_COLUMNS = tuple(column for name, column in _BY_NAME.items() if name not in ("intensity", "fraction_of_roof"))
+"""Those with a value: the two ranges, which are texts, have a column for either end."""

@@ -19,7 +19,7 @@ from roofline.results.result import ResultFile
 from roofline.schema.record import NotMeasured, Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.units import counted, percent, prefixed, scaled, significant, some_of
+from roofline.text.units import counted, minute, percent, prefixed, scaled, significant, some_of
 
 _COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
 
@@ -245,7 +245,7 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
         number("knee", "knee\nFLOP/byte", lambda roof: knees.get(roof.name), significant, drop=4),
         number("spread", show=percent, drop=3),
         words("source"),
-        words("when", "when (UTC)", "measured_at", lambda time: time[:16].replace("T", " "), drop=1),
+        words("when", "when (UTC)", "measured_at", minute, drop=1),
         words("by", "kernel or document", lambda roof: roof.kernel or roof.detail, drop=5),
     ]
     older = sorted({roof.from_file for roof in shown if roof.from_file is not None})

@@ -36,7 +36,7 @@ class Column(Generic[Row]):
     ``fill`` the width into lines that fit beside the others. ``drop`` says which columns give way first there:
     the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame; empty: that of the values
     that are there, and of numbers where a column on the right has none. ``path`` says where in a record the value
-    stands, for the reason of one that is missing.
+    stands, for the reason of one that is missing. ``meaning`` is what the column says beyond its name, title and unit.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Column(Generic[Row]):
     fill: bool = False
     dtype: Dtype | Literal[""] = ""
     path: str = ""
+    meaning: str = ""
 
     def of(self, part: Callable[[Outer], Row | None]) -> Column[Outer]:
         """Make the same column for rows that have ours as a part, or None in its place."""

@@ -84,6 +84,11 @@ def about(seconds: float) -> str:
     return f"{math.ceil(seconds)} s"
 
 
+def minute(time: str) -> str:
+    """A time of a record to the minute: ``minute("2026-11-20T10:00:00+00:00")`` is ``2026-11-20 10:00``."""
+    return time[:16].replace("T", " ")
+
+
 def percent_of(fraction: float) -> str:
     """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
     return significant(100 * fraction, 2)

@@ -17,7 +17,7 @@ from roofline.show.point_tables import roofs_table
 from roofline.show.render import render
 from roofline.show.tables import Table, plain_value
 from roofline.text.printable import markdown_text
-from roofline.text.units import counted, some_of
+from roofline.text.units import counted, minute, some_of
 
 
 def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str], against: str = "") -> str:
@@ -141,7 +141,7 @@ def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Ite
 
 
 def _run_of(point: Point) -> str:
-    return f"run of {point.result.when[:16].replace('T', ' ')} UTC" if point.result.when else point.result.path.name
+    return f"run of {minute(point.result.when)} UTC" if point.result.when else point.result.path.name
 
 
 def _analysis(shown: Sequence[Point], names: dict[Machine, str], by_machine: dict[str, list[Point]]) -> Iterator[str]:

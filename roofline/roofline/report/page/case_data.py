@@ -13,7 +13,7 @@ from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.step_data import step_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Check, Flag
-from roofline.show.columns import CASE_COLUMNS, MEANINGS, pick
+from roofline.show.columns import CASE_COLUMNS, pick
 from roofline.show.render import one_line, shown
 from roofline.show.tables import Column, words
 
@@ -34,8 +34,7 @@ _STEP, *_READINGS = pick("step_time_s", "sm_clock_hz", "memory_clock_hz", "power
 def figure_names() -> list[Data]:
     """Name every figure that `case_data` may have, in its order."""
     return [
-        {"name": column.name, "title": one_line(column.title), "meaning": MEANINGS.get(column.name, "")}
-        for column in CASE_COLUMNS
+        {"name": column.name, "title": one_line(column.title), "meaning": column.meaning} for column in CASE_COLUMNS
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from roofline.show.columns import MEANINGS
 from roofline.show.export import flat
 from roofline.show.render import one_line, text_of
 from roofline.show.tables import Column, plain_value
@@ -52,12 +51,12 @@ def table_data(
 
 def _column(column: Column[Any], name: str) -> Data:
     """Without a name where the title is the name, and without what is false or empty: each case has such tables."""
-    title, meaning = one_line(column.title), MEANINGS.get(column.name)
+    title = one_line(column.title)
     return {
         "title": title,
         **({"name": name} if name != title else {}),
         **({"right": True} if column.right else {}),
-        **({"meaning": meaning} if meaning else {}),
+        **({"meaning": column.meaning} if column.meaning else {}),
     }
 
 

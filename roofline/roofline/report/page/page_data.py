@@ -85,7 +85,7 @@ _ATTENTION: tuple[Column[Remark], ...] = (
     words("what"),
     words("case", get=lambda one: one.case or None),
     words("machine", get=lambda one: one.machine or None),
-    words("evidence"),
+    words("evidence", get=lambda one: one.evidence or None),
 )
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point
+from roofline.results.result import ResultFile
 from roofline.show.machines import Machine, machine_of
-from roofline.text.units import counted, percent, signed
+from roofline.text.units import counted, minute, percent, signed, some_of
 
-_MOST = 30
-"""Rows of one kind that are listed."""
-_WIDEST = 5
+_MOST, _FEWER = 30, 5
+"""Rows of one kind that are listed; of those that make no number wrong."""
 _DISPROVED = "_disproved"
 _SKIPPED = "skipped"
 """Nobody expects a number of these."""
@@ -40,21 +40,30 @@ def remarks(
     """
     without_number = list(_without_number(points))
     kinds = (
-        _invalid(points, names),
-        () if comparison is None else _slower(points, names, comparison),
-        (one for one in without_number if one.what != _SKIPPED),
-        _doubtful_roofs(points, names),
-        _flagged(points, names),
-        _widest(points, names),
-        (one for one in without_number if one.what == _SKIPPED),
+        (_invalid(points, names), _MOST),
+        (() if comparison is None else _slower(points, names, comparison), _MOST),
+        ((one for one in without_number if one.what != _SKIPPED), _MOST),
+        (_doubtful_roofs(points, names), _FEWER),
+        (_flagged(points, names), _MOST),
+        (_widest(points, names), _FEWER),
+        ((one for one in without_number if one.what == _SKIPPED), _FEWER),
     )
     found: list[Remark] = []
-    for kind in map(list, kinds):
-        found += kind[:_MOST]
-        if len(kind) > _MOST:
-            rest = len(kind) - _MOST
-            found.append(Remark(what=kind[0].what, case="", machine="", evidence=f"and {rest} more like these"))
+    for of_kind, most in kinds:
+        kind = list(of_kind)
+        found += kind[:most]
+        found += [_others(kind[most:])] if len(kind) > most else []
     return found
+
+
+def _others(rest: Sequence[Remark]) -> Remark:
+    """A row for those that are not listed: how many, of which cases, and where."""
+    cases, machines = _named(one.case for one in rest), _named(one.machine for one in rest)
+    return Remark(what=f"{len(rest)} more like these", case="", machine=machines, evidence=cases)
+
+
+def _named(texts: Iterable[str]) -> str:
+    return some_of(list(dict.fromkeys(filter(None, texts))))
 
 
 def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
@@ -90,16 +99,25 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
             continue
         label = result.machine_label
         if session.why_incomplete is not None:
-            yield Remark(what="incomplete run", case="", machine=label, evidence=session.why_incomplete)
+            why = f"{_run_of(result)}: {session.why_incomplete}"
+            yield Remark(what="incomplete run", case="", machine=label, evidence=why)
         for case in session.not_measured:
             what = case.outcome.replace("_", " ")
             yield Remark(what=what, case=case.id, machine=label, evidence=case.reason)
 
 
 def _doubtful_roofs(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
-    found = {(names[machine_of(point)], notice): None for point in points for notice in point.roofs.notices}
-    for machine, notice in found:
-        yield Remark(what="doubtful roofs", case="", machine=machine, evidence=notice)
+    found = {
+        (names[machine_of(point)], _run_of(point.result), notice): None
+        for point in points
+        for notice in point.roofs.notices
+    }
+    for machine, run, notice in found:
+        yield Remark(what="doubtful roofs", case="", machine=machine, evidence=f"{run}: {notice}")
+
+
+def _run_of(result: ResultFile) -> str:
+    return f"Run of {minute(result.when)} UTC" if result.when else result.name
 
 
 def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
@@ -111,11 +129,13 @@ def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
                 flagged.setdefault(flag.name, []).append((point, flag.evidence))
     for name, rows in sorted(flagged.items(), key=lambda item: -len(item[1])):
         point, evidence = rows[0]
-        yield _remark(point, names, f"{name}: {counted(len(rows), 'case')}", evidence)
+        machines = _named(names[machine_of(one)] for one, _ in rows)
+        what = f"{name}: {counted(len(rows), 'case')}"
+        yield Remark(what=what, case=point.id, machine=machines, evidence=evidence, point=point)
 
 
 def _widest(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
-    """The widest margins among those that are wider than was asked for."""
+    """The margins that are wider than was asked for, the widest first."""
     rows: list[tuple[float, float, Point]] = []
     for point in points:
         timing = None if point.benchmark.record is None else point.benchmark.record.timing
@@ -123,7 +143,7 @@ def _widest(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[R
             continue
         if timing.margin > timing.margin_target:
             rows.append((timing.margin, timing.margin_target, point))
-    for margin, target, point in sorted(rows, key=lambda row: -row[0])[:_WIDEST]:
+    for margin, target, point in sorted(rows, key=lambda row: -row[0]):
         yield _remark(point, names, f"margin ±{percent(margin)}", f"±{percent(target)} was asked for")
 
 

@@ -11,6 +11,7 @@ from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.tables import Column, words
+from roofline.text.units import minute
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
 _LEAST_SESSIONS = 3
@@ -22,17 +23,13 @@ _READ_HISTORY = (
 )
 
 
-def _minute(when: str) -> str:
-    return when[:16].replace("T", " ")
-
-
 def _short(commit: str) -> str:
     return commit[:9]
 
 
 _HISTORY: tuple[Column[Point], ...] = (
     *pick("case"),
-    words("started_at", "started (UTC)", lambda point: point.result.when or None, _minute),
+    words("started_at", "started (UTC)", lambda point: point.result.when or None, minute),
     *(replace(column, show=_short) for column in pick("commit")),
     words("changed", "with changes", "result.commit_dirty", lambda dirty: "yes" if dirty else "no"),
     *pick("step_time_s", "margin", "samples_per_s", "flags", "file"),
@@ -94,7 +91,7 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Se
     return {
         "table": table_data(_HISTORY, rows, opens=[numbers[row] for row in of]),
         "of": of,
-        "runs": [[text for text in (_minute(run.when), _short(run.commit or "")) if text] for run in runs.values()],
+        "runs": [[text for text in (minute(run.when), _short(run.commit or "")) if text] for run in runs.values()],
         "points": _places(histories, {run: place for place, run in enumerate(runs)}),
         "notes": [_READ_HISTORY],
     }

@@ -63,6 +63,26 @@ def test_a_case_without_a_margin_needs_attention_too(tmp_path: Path) -> None:
     assert PageData(shown).overview()["attention"]["shown"] == [["margin: 1 case", "a", "epyc-2cpu", "too few rounds"]]
 
 
+def test_what_is_not_listed_is_counted(tmp_path: Path) -> None:
+    """Five are listed of a kind that makes no number wrong; where the others are is said. Doubtful roofs have their
+    run.
+    """
+    records = [
+        build.record(case=build.case(id=f"case{index}"), timing=build.timing(margin=0.1 - 0.001 * index))
+        for index in range(9)
+    ]
+    roofs = (build.roof("flop", "fp32", 1e13), build.roof("byte", "dram", 1e11, spread=0.4))
+    table = PageData(points(tmp_path, *records, of=build.session(roofs))).overview()["attention"]
+    first, *_, last_listed, others = table["shown"]
+    assert first == [
+        *("doubtful roofs", "-", "epyc-2cpu"),
+        "Run of 2026-11-20 10:00 UTC: Doubtful roofs, to be measured again on an idle machine: dram (its samples differ"
+        " by 40 %).",
+    ]
+    assert last_listed == ["margin ±9.6 %", "case4", "epyc-2cpu", "±1.0 % was asked for"]
+    assert others == ["4 more like these", "-", "epyc-2cpu", "case5, case6, case7 and 1 more"]
+
+
 def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
     """The texts are those of every table. A range is sorted by its low end; no name is a formula."""
     shown = points(tmp_path, build.record(case=build.case(id="=1+1")))
