@@ -103,7 +103,9 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
             for row, one in measured
         ],
         "notes": [_READ_IT, *([_RING] if knees else [])],
-        "scaling": table_data(_COLUMNS, steps, opens=[numbers[step.after.row] for step in steps]),
+        "scaling": table_data(
+            _COLUMNS, steps, opens=[numbers[step.after.row] for step in steps], extra=("model", "mode", "precision")
+        ),
     }
 
 

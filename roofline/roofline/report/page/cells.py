@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from roofline.show.export import flat
@@ -23,12 +23,16 @@ def table_data(
     opens: Sequence[int | None] | None = None,
     sort_by: dict[str, Column[Any]] | None = None,
     copied: bool = True,
+    extra: Collection[str] = (),
+    ends: Sequence[Column[Any]] = (),
 ) -> Data:
     """Make a table without the columns in which no row has a value. ``values`` has those of each column by its
     place, where they aren't the texts.
 
     :param opens: the number of the case or machine that a row opens.
     :param sort_by: what has the value of a column whose own is a text, by the name of the column.
+    :param extra: names of columns that are shown where all are asked for.
+    :param ends: columns that are copied alone, such as the high ends of ranges.
     :param copied: whether the page offers it as CSV. If not, it has no values: the texts are enough to sort by.
     """
     all_plain = [(column, [plain_value(column, row) for row in rows]) for column in columns]
@@ -38,13 +42,17 @@ def table_data(
     texts = [[text_of(column, value) for value in plain] for column, plain in known]
     values = {}
     for place, ((column, plain), source) in enumerate(zip(known, sources, strict=True) if copied else ()):
-        own = [_value(one) for one in (plain if source is column else [plain_value(source, row) for row in rows])]
+        own = [_value(one) for one in plain] if source is column else _values(source, rows)
         if own != texts[place]:
             values[str(place)] = own
     made: Data = {
-        "columns": [_column(column, source.name) for (column, _), source in zip(known, sources, strict=True)],
+        "columns": [
+            {**_column(column, source.name), **({"extra": True} if column.name in extra else {})}
+            for (column, _), source in zip(known, sources, strict=True)
+        ],
         "shown": [list(row) for row in zip(*texts, strict=True)],
         **({"values": values} if values else {}),
+        **({"ends": [{"name": one.name, "values": _values(one, rows)} for one in ends]} if ends else {}),
     }
     return made if opens is None else {**made, "opens": list(opens)}
 
@@ -58,6 +66,10 @@ def _column(column: Column[Any], name: str) -> Data:
         **({"right": True} if column.right else {}),
         **({"meaning": column.meaning} if column.meaning else {}),
     }
+
+
+def _values(column: Column[Any], rows: Sequence[Any]) -> list[Any]:
+    return [_value(plain_value(column, row)) for row in rows]
 
 
 def _value(plain: Any) -> Any:

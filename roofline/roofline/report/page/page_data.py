@@ -40,7 +40,11 @@ _SORT_BY = dict(
         strict=True,
     )
 )
-"""Ranges are texts, which have no order: the low end stands for them."""
+"""Ranges are texts, which have no order: the low end stands for them,"""
+_ENDS = pick("intensity_high_flop_per_byte", "fraction_of_roof_high")
+"""and the high end is copied with it."""
+_EXTRA = ("mode", "precision", "attained_flop_per_s")
+"""Columns that don't fit beside the others: the first two stand in most names, the third in the figure."""
 
 _SYMBOLS = {
     "o": "circle",
@@ -186,7 +190,7 @@ class PageData:
             roofs = roofs_table(sorted(points, key=lambda point: point.result.when, reverse=True))
             yield {
                 "title": title_of(section.machine, section.name),
-                "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY),
+                "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY, extra=_EXTRA, ends=_ENDS),
                 "facets": _facets(points, self._style),
                 "unknown": _unknown(points),
                 "roofline": roofline_data(points),

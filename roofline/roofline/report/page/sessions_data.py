@@ -89,7 +89,7 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Se
     runs = {_run_of(point): point.result for point in sorted(rows, key=_run_of)}
     of = [row_of[point.workload] for point in rows]
     return {
-        "table": table_data(_HISTORY, rows, opens=[numbers[row] for row in of]),
+        "table": table_data(_HISTORY, rows, opens=[numbers[row] for row in of], extra=("file",)),
         "of": of,
         "runs": [[text for text in (minute(run.when), _short(run.commit or "")) if text] for run in runs.values()],
         "points": _places(histories, {run: place for place, run in enumerate(runs)}),

@@ -100,6 +100,26 @@ def test_a_table_sorts_and_filters(shown: sync_api.Page) -> None:
     shown.get_by_label("Filter: Cases of").fill("")
 
 
+def test_all_columns_are_shown_and_copied(shown: sync_api.Page) -> None:
+    """At first those that fit; as CSV all, with both ends of each range."""
+    headings, every = shown.locator("#machine-0 th"), shown.locator("#machine-0").get_by_text("All columns").first
+    assert "precision" not in headings.all_inner_texts()
+    every.click()
+    assert "precision" in headings.all_inner_texts()
+    every.click()
+    copied = shown.evaluate("""async () => {
+        let text = "";
+        navigator.clipboard.writeText = async (given) => { text = given; };
+        document.querySelector("#machine-0 .bar button").click();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        return text;
+    }""")
+    head, first, *_ = copied.splitlines()
+    row = dict(zip(head.split(","), first.split(","), strict=True))
+    assert (row["intensity_low_flop_per_byte"], row["intensity_high_flop_per_byte"]) == ("25", "100")
+    assert (row["fraction_of_roof_low"], row["fraction_of_roof_high"]) == ("0.02", "0.08")
+
+
 def test_a_name_stays_text(shown: sync_api.Page) -> None:
     """In tables, in the figure, beside a point, and in the panel of its case, which a click on the point opens."""
     point = shown.locator(".chart path.point").nth(1)

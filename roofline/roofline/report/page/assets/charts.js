@@ -279,12 +279,13 @@ function drawThroughput(holder, machine, shown) {
     return { index: facet.of[row], ...facet.values[facet.of[row]] };
   };
   const series = new Map();
-  for (const one of machine.throughput.points.filter(({ row }) => shown(row))) {
+  const chosen = machine.throughput.points.filter(({ row }) => shown(row));
+  for (const one of chosen) {
     const key = ["model", "precision", "variant"].map((name) => look(name, one.row).index).join();
     series.set(key, [...(series.get(key) ?? []), one]);
   }
-  const batches = [...new Set(machine.throughput.points.map((one) => one.batch))].sort((a, b) => a - b);
-  const knees = machine.throughput.points.filter((one) => one.knee && shown(one.row));
+  const batches = [...new Set(chosen.map((one) => one.batch))].sort((a, b) => a - b);
+  const knees = chosen.filter((one) => one.knee);
   const rings = {
     x: knees.map((one) => one.batch),
     y: knees.map((one) => one.rate),

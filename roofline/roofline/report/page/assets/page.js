@@ -209,7 +209,7 @@ const roofline = (() => {
     const modes = machine.facets.find((facet) => facet.name === "mode");
     whole.append(element("h3", { text: "Throughput against batch size" }));
     modes.values.forEach((mode, index) => {
-      if (!points.some((one) => modes.of[one.row] === index)) return;
+      if (new Set(points.filter((one) => modes.of[one.row] === index).map((one) => one.batch)).size < 2) return;
       const chart = element("div", {
         class: "chart", role: "img", "aria-label": `Throughput of ${machine.title}, ${mode.name}; the table below has its cases`,
       });

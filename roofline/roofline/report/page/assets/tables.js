@@ -49,12 +49,12 @@ function nameOf(column) {
   return column.name ?? column.title;
 }
 
-function csvOf(columns, rows) {
+function csvOf(names, rows) {
   const cell = (value) => {
     const text = value === null ? "" : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [columns.map(nameOf), ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  return [names, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
 // What a cell is copied as: its text, where nothing else is known.
@@ -85,9 +85,10 @@ function amountOf(data, row, index) {
 // `open` is called with the number of what a row opens, by a button in the column `opens`. The element's `choose` takes a
 // test of row numbers.
 function tableOf(data, { label, open = null, opens = "case", tools = true }) {
-  const state = { column: -1, down: false, words: [], chosen: () => true };
-  const value = (row, index) => valueOf(data, row, index);
+  const state = { column: -1, down: false, words: [], chosen: () => true, all: false };
+  const ends = data.ends ?? [];
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
+  const top = element("tr");
   const body = element("tbody");
   const count = element("span", { class: "note" });
   const heads = data.columns.map((column, index) => {
@@ -102,6 +103,8 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
     });
     return head;
   });
+
+  const shownColumns = () => data.columns.map((_, index) => index).filter((index) => state.all || !data.columns[index].extra);
 
   function rows() {
     const found = data.shown.map((_, row) => row).filter((row) => state.chosen(row) && state.words.every(
@@ -131,11 +134,13 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
 
   function fill() {
     const shown = rows();
-    body.replaceChildren(...shown.slice(0, MOST_ROWS).map((row) => element("tr", {}, ...data.columns.map((_, index) => cellOf(row, index)))));
+    const columns = shownColumns();
+    top.replaceChildren(...columns.map((index) => heads[index]));
+    body.replaceChildren(...shown.slice(0, MOST_ROWS).map((row) => element("tr", {}, ...columns.map((index) => cellOf(row, index)))));
     count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > MOST_ROWS ? `, the first ${MOST_ROWS} here` : ""}`;
   }
 
-  const table = element("table", { "aria-label": label }, element("thead", {}, element("tr", {}, ...heads)), body);
+  const table = element("table", { "aria-label": label }, element("thead", {}, top), body);
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
   const whole = element("div", {}, scroll);
   if (tools) {
@@ -145,9 +150,17 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
       fill();
     });
     const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
-      data.columns, rows().map((row) => data.columns.map((_, index) => value(row, index))),
+      [...data.columns.map(nameOf), ...ends.map(({ name }) => name)],
+      rows().map((row) => [...data.columns.map((_, index) => valueOf(data, row, index)), ...ends.map(({ values }) => values[row])]),
     ));
-    whole.prepend(element("div", { class: "bar" }, filter, copies, count));
+    const all = element("button", { type: "button", text: "All columns", "aria-pressed": "false" });
+    all.addEventListener("click", () => {
+      state.all = !state.all;
+      all.setAttribute("aria-pressed", String(state.all));
+      fill();
+    });
+    const more = data.columns.some((column) => column.extra) ? [all] : [];
+    whole.prepend(element("div", { class: "bar" }, filter, copies, ...more, count));
   }
   whole.choose = (test) => {
     state.chosen = test;
