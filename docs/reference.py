@@ -25,6 +25,7 @@ from roofline.api import devices
 from roofline.audits.layouts import PLAIN, UNITS
 from roofline.audits.rules import RULES
 from roofline.cli import program as cli
+from roofline.comparison.gate import GATE_RULES, WARNING
 from roofline.frames import Results
 from roofline.schema import expected, record
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
@@ -47,6 +48,9 @@ def reference() -> str:
         _exit_codes(),
         "Names are safe: a terminal gets control characters as escapes (`\\x1b`), Markdown gets text without links "
         "or HTML, and CSV has an apostrophe before a text that a spreadsheet would run. JSON has the name itself.",
+        "## Situations of the gate",
+        "What a gate may find, and the exit code that it comes to, by default and with an option. All else passes.",
+        _table(("situation", "exit code", "`--strict`", "`--allow-removed`", "meaning"), _situations()),
         "## Environment variables",
         "- `ROOFLINE_CACHE`: folder in which measured roofs are kept.\n"
         "- `ROOFLINE_ROOFS`: `auto`, `measure` or `off`, as `--roofline-roofs`.\n"
@@ -157,6 +161,13 @@ def _exit_codes() -> str:
     """Return the codes as the program's docstring has them."""
     (codes,) = re.findall(r"^Exit codes: (.*?)\n\n", f"{cli.__doc__}\n\n", re.DOTALL | re.MULTILINE)
     return f"Of the command `roofline`: {_one_line(codes)} pytest's own codes are kept ([in CI](ci.md#exit-codes))."
+
+
+def _situations() -> Iterator[tuple[str, ...]]:
+    for name, rule in GATE_RULES.items():
+        codes = (rule.default, rule.strict, rule.allow_removed)
+        words = ("" if code is None else "warning" if code == WARNING else str(code) for code in codes)
+        yield name, *words, rule.meaning
 
 
 def _settings(settings: Iterable[Setting], *, long: bool) -> str:

@@ -1,7 +1,7 @@
 """What was found becomes an exit code, with a line for each thing in the way: the one policy of every gate.
 
 `GATE_RULES` is all of it. Who compares (`found_in`), holds results against expected bounds or measures in turns gives
-each thing that it found under a situation's name, and `judge` makes the outcome. docs/gate.md has the same table.
+each thing that it found under a situation's name, and `judge` makes the outcome.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ WARNING = 0
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """The exit code that a situation comes to: 1, 3, or `WARNING`; by default and with either option."""
+    """The exit code that a situation comes to: 1, 3, or `WARNING`; by default and with either option.
+
+    :param meaning: what the situation is, in a few words.
+    """
 
     default: int
+    meaning: str
     strict: int | None = None
     allow_removed: int | None = None
 
@@ -35,23 +39,31 @@ class GateRule:
 
 
 GATE_RULES = {
-    "slower": GateRule(1),
-    "not as expected": GateRule(1),
-    "nothing to judge": GateRule(3),
-    "not comparable": GateRule(3),
-    "invalid": GateRule(3),
-    "run not ended": GateRule(3),
-    "removed": GateRule(3, allow_removed=WARNING),
-    "within the floor": GateRule(3),
-    "expectation not judged": GateRule(3),
-    "file not read": GateRule(3),
-    "invalid before, too": GateRule(WARNING, strict=3),
-    "stale session": GateRule(WARNING, strict=3),
-    "baseline run not ended": GateRule(WARNING, strict=3),
-    "sessions missing": GateRule(WARNING, strict=3),
-    "inconclusive": GateRule(WARNING, strict=3),
-    "unknown device": GateRule(WARNING, strict=3),
-    "roofs changed": GateRule(WARNING),
+    "slower": GateRule(1, "shown not to be chance, and large enough to matter"),
+    "not as expected": GateRule(1, "another bound than is expected, or a floor that is missed"),
+    "nothing to judge": GateRule(3, "no case matched, or none was left alone by the machine"),
+    "not comparable": GateRule(
+        3, "another machine, device, workload or unit; a proof that the new side lacks; by roof, other work"
+    ),
+    "invalid": GateRule(
+        3, "a row that is disproved, failed, contradicts itself or has no number, in half or more of the new sessions"
+    ),
+    "run not ended": GateRule(3, "a new run that was killed"),
+    "removed": GateRule(3, "renamed, moved, or missing from half or more of the new sessions", allow_removed=WARNING),
+    "within the floor": GateRule(3, "a case that is no longer than `--floor`"),
+    "expectation not judged": GateRule(3, "not measured, undetermined, or nothing is expected"),
+    "file not read": GateRule(3, "broken, in part too, or without results, in a folder too"),
+    "invalid before, too": GateRule(WARNING, "the same kind of fault in the baseline: nothing was lost", strict=3),
+    "stale session": GateRule(
+        WARNING, "a new session older than the baseline, or of another commit than the newest", strict=3
+    ),
+    "baseline run not ended": GateRule(WARNING, "it was killed", strict=3),
+    "sessions missing": GateRule(
+        WARNING, "fewer than half of the new sessions lack the case, or any of the baseline", strict=3
+    ),
+    "inconclusive": GateRule(WARNING, "neither slower nor the same", strict=3),
+    "unknown device": GateRule(WARNING, "an entry of a device that nobody knows: a typo?", strict=3),
+    "roofs changed": GateRule(WARNING, "what is not as expected may be so by the roofs alone"),
 }
 """What may be found -> what it comes to, in the order in which it is reported. What isn't here passes in silence: a
 case that is faster, the same or new, and an expectation that holds or isn't applicable."""

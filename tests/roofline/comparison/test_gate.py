@@ -48,8 +48,8 @@ def _comparison(*cases: Compared) -> Comparison:
 
 
 def _documented() -> dict[str, tuple[int, ...]]:
-    """Situation -> its exit code by default, under --strict and under --allow-removed; as docs/gate.md has it."""
-    page = (Path(__file__).parents[3] / "docs" / "gate.md").read_text(encoding="utf-8")
+    """Situation -> its exit code by default, under --strict and under --allow-removed; as the reference has it."""
+    page = (Path(__file__).parents[3] / "docs" / "reference.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([^|]+) \| (1|3|warning) \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
     codes = {"1": 1, "3": 3, "warning": WARNING}
     return {name: tuple(codes[cell.strip() or default] for cell in (default, *cells)) for name, default, *cells in rows}
