@@ -39,7 +39,6 @@ TABLES = [
     ("gate.md", "gate", "quiet, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
     ("gate.md", "gate", "loud, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
     ("ab.md", "turns", "quiet, in turns", EVERY, DRAWN),
-    ("ab.md", "turns", "loud, in turns", EVERY, DRAWN),
     ("ab.md", "live", "quiet, live", (OURS,), LIVE),
 ]
 """Tables that must be there: page, results, title, and at least which rows and columns."""
