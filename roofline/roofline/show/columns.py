@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -17,7 +17,6 @@ from roofline.results.result import ResultFile
 from roofline.schema.record import (
     Memory,
     Record,
-    Rounds,
     Session,
     Timing,
     Work,
@@ -98,7 +97,7 @@ def _figure(
 
 _text = partial(_figure, dtype="string")
 _kind = partial(_figure, dtype="category")
-_truth = partial(_figure, dtype="boolean")
+_truth = partial(_figure, show=lambda value: "yes" if value else "no", dtype="boolean")
 _number = partial(_figure, dtype="Float64")
 _count = partial(_figure, dtype="Int64")
 
@@ -109,6 +108,15 @@ def _seconds(name: str, title: str, source: str | Get, **changes: Any) -> Column
 
 def _bytes(name: str, title: str, source: str | Get, **changes: Any) -> Column[Point]:
     return _count(name, title, source, lambda value: scaled(value, "B"), **changes)
+
+
+def _spaced(word: str) -> str:
+    """A word of the record as people write it."""
+    return word.replace("_", " ")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _hertz(value: float) -> str:
@@ -215,10 +223,6 @@ def _shares(flop: Mapping[str, float]) -> str | None:
     return shares(flop) or None
 
 
-def _throttle_reasons(rounds: Rounds) -> list[str] | str | None:
-    return readings.throttle_reasons(rounds) or None
-
-
 def _uncovered_s(work: Work) -> float | None:
     """Time of a step in operations without a formula; None where one of them wasn't timed."""
     times = [one.time_s for one in work.uncovered]
@@ -297,7 +301,7 @@ _ALL: tuple[Column[Point], ...] = (
     _count("rounds_left_out", "left out", _rounds_left_out),
     _number("margin", "margin", "record.timing.margin", percent),
     _number("confidence", "confidence", "record.timing.confidence"),
-    _kind("stop_reason", "stopped by", "record.timing.stop_reason"),
+    _kind("stop_reason", "stopped by", "record.timing.stop_reason", _spaced),
     _number("samples_per_s", "samples\n/s", "samples_per_s", significant),
     _number("samples_per_s_sd", "± sd", _samples_sd, lambda value: significant(value, 2), drop=2),
     _seconds("latency_median_s", "latency", "record.timing.latency.median_s", drop=3),
@@ -339,12 +343,13 @@ _ALL: tuple[Column[Point], ...] = (
         "throttle_reasons",
         "clocks held by",
         "record.timing.rounds",
+        _listed,
         by=lambda rounds: readings.throttle_reasons(rounds) or None,
     ),
     _seconds("power_held_s", "held by power", "record.timing.rounds.power_held_s", by=readings.total),
     _seconds("heat_held_s", "held by heat", "record.timing.rounds.heat_held_s", by=readings.total),
     _seconds("throttled_s", "CPU throttled", "record.process.throttled_s"),
-    _kind("host_counter_status", "perf stat", "record.host_counters.status"),
+    _kind("host_counter_status", "perf stat", "record.host_counters.status", _spaced),
     _number("instructions_per_cycle", "IPC", "record.host_counters", significant, by=readings.instructions_per_cycle),
     _number("cache_miss_share", "cache misses", "record.host_counters", percent, by=readings.cache_miss_share),
     _number("branch_miss_share", "branch misses", "record.host_counters", percent, by=readings.branch_miss_share),
@@ -352,7 +357,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("flop_per_step", "FLOP", "record.work.flop_per_step", prefixed),
     _text("flop_by_dtype", "FLOP of", "record.work.flop_by_dtype", by=_shares),
     _number("other_flop_per_step", "other FLOP", "record.work.other_flop_per_step", prefixed),
-    _text("uncovered", "no formula", "record.work", by=lambda work: [operation.name for operation in work.uncovered]),
+    _text("uncovered", "no formula", "record.work", _listed, by=lambda work: [one.name for one in work.uncovered]),
     _seconds("uncovered_s", "without formula", "record.work", by=_uncovered_s),
     _number("byte_low_per_step", "least byte", "record.work.byte_low_per_step", prefixed),
     _number("byte_high_per_step", "most byte", "record.work.byte_high_per_step", prefixed),
@@ -360,7 +365,7 @@ _ALL: tuple[Column[Point], ...] = (
     _bytes("parameter_byte", "parameters", "record.work.parameter_byte"),
     _bytes("activation_byte", "activations", "record.work.activation_byte"),
     _bytes("saved_for_backward_byte", "saved", "record.work.saved_for_backward_byte"),
-    _kind("counter_status", "counters", "record.counters.status"),
+    _kind("counter_status", "counters", "record.counters.status", _spaced),
     _text("counter_source", "counters of", "record.counters.source"),
     _text("counter_reason", "why not counted", "record.counters.reason"),
     *(
@@ -383,7 +388,7 @@ _ALL: tuple[Column[Point], ...] = (
     _text("intensity", "FLOP/\nbyte", _intensity, drop=3),
     _number("intensity_low_flop_per_byte", "least", "placement.intensity_low", significant),
     _number("intensity_high_flop_per_byte", "most", "placement.intensity_high", significant),
-    _kind("provenance", "bytes from", "placement.provenance"),
+    _kind("provenance", "bytes from", "placement.provenance", _spaced),
     _kind("flop_source", "FLOP from", "placement.flop_source"),
     _kind("time_basis", "time of", "placement.time_basis"),
     _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", prefixed),

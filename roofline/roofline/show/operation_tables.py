@@ -160,8 +160,14 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
         display=[by_name[name] for name in names],
         # An id in one piece says more than the name of an operation that its own table has too.
         key_width=max((len(case.point.id) for case in taken), default=0),
-        notes=["Shares, in %, of the step's time by what bounds its operations. Name a case to see them.", *notes],
+        notes=[_SHARES_OF, *notes],
     )
+
+
+_SHARES_OF = (
+    "Shares, in %, of the step's time by what bounds its operations. Those of one case: `roofline ops RESULT CASE`, and"
+    " drawn by `roofline report RESULT --case CASE`."
+)
 
 
 def _operation(case: Taken, one: TimedOperation) -> Line:

@@ -85,7 +85,7 @@ def about_operations(step: Breakdown) -> list[str]:
         for one in fast[:_LISTED]
     ]
     if len(fast) > _LISTED:
-        lines.append(f"  and {len(fast) - _LISTED} more (--format csv has all)")
+        lines.append(f"  and {len(fast) - _LISTED} more: `roofline ops RESULT CASE --format csv` has all")
     return [head, *lines]
 
 

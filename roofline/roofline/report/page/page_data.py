@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from string import ascii_lowercase
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.verdict_table import sentence, table
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
-from roofline.plots.style import PLAIN, Style, style_for, style_of, variant
+from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.report.page.batch_data import batch_data
 from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
@@ -46,6 +48,7 @@ _ENDS = pick("intensity_high_flop_per_byte", "fraction_of_roof_high")
 _EXTRA = ("mode", "precision", "attained_flop_per_s")
 """Columns that don't fit beside the others: the first two stand in most names, the third in the figure."""
 
+_READY = "ready data"
 _SYMBOLS = {
     "o": "circle",
     "s": "square",
@@ -234,13 +237,16 @@ def _facets(points: Sequence[Point], style: Style) -> list[Data]:
         return lambda point: None if (record := point.benchmark.record) is None else getattr(record.case, name)
 
     def variant_of(point: Point) -> str | None:
-        return None if point.benchmark.record is None else variant(point.benchmark.record) or "ready data"
+        return None if point.benchmark.record is None else variant(point.benchmark.record) or _READY
+
+    others = sorted({value for point in points if (value := variant_of(point)) not in (None, _READY)})
+    letters = dict(zip(others, cycle(ascii_lowercase), strict=False))
 
     return [
         facet("model", case_of("model"), lambda value: {"color": style.color(value)}),
         facet("precision", case_of("precision"), lambda value: {"symbol": _SYMBOLS[style.marker(value)]}),
         facet("mode", case_of("mode"), lambda value: {"edge": value == "infer"}),
-        facet("variant", variant_of, lambda value: {"dot": value not in (PLAIN, "ready data")}),
+        facet("variant", variant_of, lambda value: {"letter": letters[value]} if value in letters else {}),
     ]
 
 

@@ -16,7 +16,6 @@ from roofline.plots.roofline_content import (
     limits,
     marker_size,
 )
-from roofline.plots.style import PLAIN, variant
 from roofline.report.page.cells import Data, rounded
 from roofline.schema.record import Roof
 
@@ -95,5 +94,4 @@ def _place(one: Placed, row: int) -> Data:
         "size": round(marker_size(one.record.case.batch), 1),
         "share": [rounded(share) for share in shares if share is not None],
         **({"open": True} if place.provenance == "time_only" else {}),
-        **({"dot": True} if variant(one.record) != PLAIN else {}),
     }

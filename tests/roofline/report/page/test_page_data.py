@@ -180,7 +180,7 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
         ],
     }
     figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}
-    assert figures["step_time_s"] == "100 ms"
+    assert (figures["step_time_s"], figures["valid"], figures["uncovered"]) == ("100 ms", "yes", "none")
     assert "latency_median_s" not in figures
 
 
@@ -248,6 +248,9 @@ def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
         ["real against ready data", "photos", "train", "600 ms", "300 ms", "2.00x", "yes"],
     ]
     assert machine["pairs"]["opens"] == [0, 2, 3]
+    variants = machine["facets"][3]["values"]
+    assert variants[:2] == [{"name": "compiled", "letter": "a"}, {"name": "ready data"}]
+    assert [value["letter"] for value in variants[2:]] == ["b", "c", "d"]
 
 
 def test_a_step_is_taken_apart(tmp_path: Path) -> None:

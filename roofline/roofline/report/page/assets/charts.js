@@ -163,8 +163,17 @@ function roofLabels(data, width, height) {
   return [...ceilings, ...levels];
 }
 
+// Variants stand at several sides of their points, of which some lie on each other.
+const SIDES = [
+  "top right", "bottom right", "top left", "bottom left", "top center", "bottom center", "middle right", "middle left",
+];
+
+function sideOf(letter) {
+  return SIDES[((letter ?? "a").charCodeAt(0) - 97) % SIDES.length];
+}
+
 function pointTraces(data, facets, shown) {
-  const [models, precisions, modes] = facets;
+  const [models, precisions, modes, variants] = facets;
   const look = (facet, row) => facet.values[facet.of[row]] ?? {};
   const byModel = new Map();
   for (const point of data.points.filter((one) => shown(one.row))) {
@@ -177,7 +186,9 @@ function pointTraces(data, facets, shown) {
       x: points.map((one) => one.x),
       y: points.map((one) => one.y),
       customdata: points.map((one) => one.row),
-      mode: "markers",
+      mode: "markers+text",
+      text: points.map((one) => look(variants, one.row).letter ?? ""),
+      textposition: points.map((one) => sideOf(look(variants, one.row).letter)),
       hoverinfo: "none",
       error_x: {
         type: "data", symmetric: false, color, thickness: 1.3, width: 3,
@@ -187,9 +198,7 @@ function pointTraces(data, facets, shown) {
         color,
         opacity: 1,
         size: points.map((one) => POINT_TO_PIXEL * one.size),
-        symbol: points.map((one) => (
-          look(precisions, one.row).symbol + (one.open ? "-open" : "") + (one.dot ? "-dot" : "")
-        )),
+        symbol: points.map((one) => look(precisions, one.row).symbol + (one.open ? "-open" : "")),
         line: {
           color: points.map((one) => (one.open ? color : ink(look(modes, one.row).edge ? "text" : "ground"))),
           width: points.map((one) => (look(modes, one.row).edge || one.open ? 1.8 : 0.8)),
@@ -298,18 +307,20 @@ function drawThroughput(holder, machine, shown) {
     const { row } = points[0];
     const color = visibleColor(look("model", row).color);
     const { symbol } = look("precision", row);
-    const { dot } = look("variant", row);
+    const { letter } = look("variant", row);
     const several = new Set(points.map((one) => one.batch)).size < points.length;
     return {
       x: points.map((one) => one.batch),
       y: points.map((one) => one.rate),
       customdata: points.map((one) => one.row),
       // Several workloads of one batch size have no line between them.
-      mode: several ? "markers" : "lines+markers",
+      mode: several ? "markers+text" : "lines+markers+text",
+      text: points.map(() => letter ?? ""),
+      textposition: sideOf(letter),
       hoverinfo: "none",
-      line: { color, width: 1.5, dash: dot ? "6px,4px" : "solid" },
+      line: { color, width: 1.5, dash: letter ? "6px,4px" : "solid" },
       error_y: { type: "data", array: points.map((one) => one.deviation), color, thickness: 1.2, width: 3 },
-      marker: { color, size: 9, symbol: symbol + (dot ? "-dot" : "") },
+      marker: { color, size: 9, symbol },
     };
   });
   return Plotly.react(holder, [rings, ...traces], layoutOf(holder, {

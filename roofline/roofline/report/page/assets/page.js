@@ -6,7 +6,6 @@ const roofline = (() => {
     circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", "triangle-down": "▼", "triangle-left": "◀",
     "triangle-right": "▶", cross: "✚", x: "✖", star: "★", pentagon: "⬟", hexagon: "⬢",
   };
-  const MEANS = { edge: "outlined", dot: "dot inside" };
   const asked = new Map();
   let overview = null;
 
@@ -274,7 +273,7 @@ const roofline = (() => {
       const mark = element("span", { class: value.color ? "swatch" : "mark", "aria-hidden": "true" });
       if (value.color) mark.style.background = value.color === "#000000" ? "currentColor" : value.color;
       else mark.textContent = GLYPHS[value.symbol] ?? "";
-      const means = Object.keys(MEANS).filter((key) => value[key]).map((key) => ` (${MEANS[key]})`).join("");
+      const means = value.edge ? " (outlined)" : value.letter ? ` (letter ${value.letter})` : "";
       return element("label", {}, box, " ", ...(value.color || value.symbol ? [mark, " "] : []), `${value.name}${means}`);
     }));
   }
