@@ -23,7 +23,7 @@ from roofline.cli.parameters import Command, Number, Output, OutputFolder, width
 from roofline.comparison.comparison import Settings
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
-from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, report_tables
+from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
 from roofline.text.printable import printable, say
 from roofline.text.units import some_of
@@ -153,8 +153,9 @@ def report(
     written = write_report(runs, folder, extras)
     for note in written.notes:
         say(note, err=True)
-    emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / DOCUMENT))
-    say("")
+    if few_machines(runs):
+        emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / DOCUMENT))
+        say("")
     for path in written.paths:
         say(str(path))
 

@@ -40,7 +40,9 @@ DOCUMENT = "report.md"
 FORMS: tuple[Form, ...] = ("png", "svg")
 
 MOST_DRAWN = 10
-"""Machines with figures: each takes 2 MB and some seconds, and nobody opens more of them one by one."""
+"""Machines with figures and with tables on a terminal: each takes 2 MB, some seconds and a screen, and nobody looks at
+more of them one by one.
+"""
 
 MOST_ROWS = 5000
 """Rows of a CSV: what is longer is opened by programs alone, and as Parquet it takes a tenth of the room."""
@@ -61,6 +63,11 @@ def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
     if len({machine_of(point) for point in cases(points)}) > 1:
         tables.append(machines_table(points, verbose=verbose))
     return tables
+
+
+def few_machines(runs: Sequence[Run]) -> bool:
+    """Whether the machines are few enough to be looked at one by one."""
+    return len({machine_of(point) for _, points in runs for point in cases(points)}) <= MOST_DRAWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +114,12 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
 
     points = tuple(point for _, of_run in runs for point in of_run)
     results = Results(points)
-    machines = len({machine_of(point) for point in cases(points)})
     paths: list[Path] = []
     notes: list[str] = []
-    if machines <= MOST_DRAWN:
+    if few_machines(runs):
         paths, notes = draw(points, folder, FORMS, write)
     else:
-        notes.append(f"no figures of the machines, more than {MOST_DRAWN} of them: the page has all ({machines})")
+        notes.append(f"no figures, and no tables here, of more than {MOST_DRAWN} machines: the page has all")
     try:
         paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write)
     except LacksPageLibraries as error:
@@ -157,6 +163,6 @@ def _texts(
         against = comment(extras.comparison, judged)
         yield "comment.md", against
         yield "verdicts.csv", csv_of(table(extras.comparison, ""))
-    yield DOCUMENT, document(points, report_tables(runs, verbose=True), pictures, against)
+    yield DOCUMENT, document(points, report_tables(runs, verbose=few_machines(runs)), pictures, against)
     if extras.dashboards:
         yield from dashboard_files(points)

@@ -129,7 +129,12 @@ def _check_schema(schema: object, where: str) -> None:
 
 def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
     """``value`` with null for every number that is not finite; their paths are added to ``dropped``."""
-    if isinstance(value, float) and not math.isfinite(value):
+    # Most values are none of the others, and to ask whether one is a Mapping takes long.
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
         if dropped is not None:
             dropped.append(path)
         return None

@@ -169,14 +169,11 @@ def _not_compared(
     changed = sorted(name for name, found in hashes.items() if len(found) > 1)
     if changed:
         notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
-    for key, machine in names.items():
-        only = [
-            group[0].id
-            for (name, _), group in by_workload.items()
-            if {machine_of(point) for point in group} == {key} and name not in changed
-        ]
-        if only:
-            notes.append(f"Only on {machine}: {listed(only)}")
+    only: dict[Machine, list[str]] = {machine: [] for machine in names}
+    for (name, _), group in by_workload.items():
+        if name not in changed and len(machines := {machine_of(point) for point in group}) == 1:
+            only[machines.pop()].append(group[0].id)
+    notes += [f"Only on {names[machine]}: {listed(cases)}" for machine, cases in only.items() if cases]
     if any(point.benchmark.record is None for group in by_workload.values() for point in group):
         notes.append(
             "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"

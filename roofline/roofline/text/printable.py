@@ -12,9 +12,9 @@ def printable(text: str) -> str:
     A line break is escaped, too. Bytes of a file's name that Python couldn't decode in this locale are shown as UTF-8,
     or each by its number: ``\\xff``.
     """
-    text = _UNDECODED.sub(_as_utf8, text)
     if text.isprintable():
         return text
+    text = _UNDECODED.sub(_as_utf8, text)
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all, points_of
+from roofline.report.document import sections
 from roofline.report.document.conclusions import sentences
 from roofline.report.document.document_tables import measurements
 from roofline.report.document.sections import document
 from roofline.results.reader import read_file
 from roofline.schema.record import Flag, Record
 from roofline.show.render import render
+from roofline.show.tables import Table, number
 from tests.roofline import build
 
 
@@ -115,3 +119,13 @@ def test_machines_stand_side_by_side(tmp_path: Path) -> None:
         *("### epyc-2cpu", "### a100", "### Across machines"),
     ]
     assert "Machines side by side" in analysis
+
+
+def test_a_table_has_the_rows_that_a_document_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says how many more there are; tables of one kind share the rows."""
+    monkeypatch.setattr(sections, "_MOST_ROWS", 4)
+    points = _points(tmp_path, *(_case("resnet50", batch, "fp32", 0.1) for batch in (1, 2, 4, 8, 16)))
+    runs = [Table(title=title, columns=[number("n")], rows=[{"n": 1}] * 3) for title in ("first", "second")]
+    text = document(points, runs, ())
+    assert text.count("- 1 more row: index.html and the files of tables have all") == 6
+    assert text.partition("## Appendix B")[2].count("| 1 |") == 4

@@ -19,6 +19,9 @@ from roofline.show.tables import Table, plain_value
 from roofline.text.printable import markdown_text
 from roofline.text.units import counted, minute, some_of
 
+_MOST_ROWS = 1000
+"""Rows of a table, or of all tables of one kind: a reader of more takes the page or a spreadsheet."""
+
 
 def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str], against: str = "") -> str:
     """Markdown of all results.
@@ -47,13 +50,26 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         "## Appendix A: every case",
         _shown(document_tables.measurements(measured)),
         "## Appendix B: every run",
-        *(render(table, "markdown", 0) for table in runs),
+        *(render(_first_rows(table, len(runs)), "markdown", 0) for table in runs),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def _shown(table: Table[Any]) -> str:
-    """Without the columns in which no row has a value."""
+def _first_rows(table: Table[Any], parts: int = 1) -> Table[Any]:
+    """As many rows as a document holds.
+
+    :param parts: tables of this kind, which share them.
+    """
+    most = max(1, _MOST_ROWS // parts)
+    if len(table.rows) <= most:
+        return table
+    more = f"{counted(len(table.rows) - most, 'more row')}: index.html and the files of tables have all"
+    return replace(table, rows=table.rows[:most], notes=[*table.notes, more])
+
+
+def _shown(table: Table[Any], parts: int = 1) -> str:
+    """The first rows, without the columns in which none of them has a value."""
+    table = _first_rows(table, parts)
     known = [column for column in table.displayed() if any(plain_value(column, row) is not None for row in table.rows)]
     return render(replace(table, display=known or table.displayed()), "markdown", 0)
 
@@ -134,7 +150,7 @@ def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Ite
     yield from _pictures(("roofline", "levels"), figures)
     for name, own in by_machine.items():
         yield f"### {markdown_text(name)}"
-        yield _shown(document_tables.placements(own))
+        yield _shown(document_tables.placements(own), len(by_machine))
         for of_roofs in document_tables.by_roofs(own):
             roofs = replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
