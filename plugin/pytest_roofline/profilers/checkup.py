@@ -19,7 +19,6 @@ from pytest_roofline.device.system import INJECTION, System
 from pytest_roofline.measuring.telemetry import cpu_times
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.diagnosis import Diagnosis
-from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL
 from pytest_roofline.profilers.profiler_access import check_ncu, check_nsys, check_perf, check_permission
 from roofline.text.units import percent, scaled
 
@@ -149,8 +148,7 @@ def _platform(system: System) -> Diagnosis:
     """Whose kernel is this: the machine's, a container's host's, a virtual machine's, Windows'?"""
     name = f"{platform.system() or system.platform} {system.kernel_release}"
     if system.wsl:
-        why = f"{name}: WSL2, where Windows shares the devices; {IN_WSL}"
-        return Diagnosis("platform", "warning", why, OUTSIDE_WSL)
+        return Diagnosis("platform", "warning", f"{name}: WSL2, where Windows shares the devices")
     if system.container is not None:
         name = f"{name}, in a container ({system.container})"
     if any(line.startswith("flags") and " hypervisor" in line for line in (system.read("cpuinfo") or "").splitlines()):

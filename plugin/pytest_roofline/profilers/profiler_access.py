@@ -14,7 +14,7 @@ from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unw
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.ncu.status import IN_WSL, OUTSIDE_WSL, judge, permission_remedy
+from pytest_roofline.profilers.ncu.status import ALLOW_IN_WINDOWS, judge, permission_remedy
 
 PROBE_S = 20.0
 """Time in which ncu has to count one kernel."""
@@ -46,11 +46,7 @@ def check_ncu(system: System, asked: Path | None = None) -> Diagnosis:
     if system.platform == "darwin":
         why = "ncu counts NVIDIA GPUs, and macOS has none"
         return Diagnosis("ncu", "unsupported_platform", why)
-    tool = tools.find(tools.NCU, system, asked)
-    if tool.status == "not_found" and system.wsl:
-        # Nobody should go and install it for nothing.
-        return replace(tool, why=f"{tool.why}, and {IN_WSL}", remedy=OUTSIDE_WSL)
-    return _tried(tool, _count_a_kernel, system)
+    return _tried(tools.find(tools.NCU, system, asked), _count_a_kernel, system)
 
 
 def check_nsys(system: System, asked: Path | None = None) -> Diagnosis:
@@ -80,7 +76,8 @@ def check_permission(system: System, ncu: Path | None = None) -> Diagnosis:
 
     text = system.read("driver/nvidia/params")
     if system.wsl:
-        return Diagnosis("counters", "unsupported_platform", IN_WSL, OUTSIDE_WSL)
+        why = "in WSL2 Windows decides who may read them"
+        return Diagnosis("counters", "not reported", why, ALLOW_IN_WINDOWS)
     if text is None:
         return Diagnosis("counters", "not_found", "no NVIDIA driver tells who may read them")
     found = re.search(r"^RmProfilingAdminOnly:\s*(\d+)", text, re.MULTILINE)

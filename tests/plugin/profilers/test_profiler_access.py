@@ -117,12 +117,11 @@ def test_what_kept_the_probe_from_launching(stubs: Stubs, probe: str, status: st
     assert (found.status, found.why) == (status, why)
 
 
-def test_nobody_is_sent_to_install_ncu_in_wsl(stubs: Stubs) -> None:
-    """It would most likely be for nothing."""
-    found = check_ncu(machine(stubs, **WSL))
-    assert found.status == "not_found"
-    assert "WSL2" in found.why
-    assert "Install" not in found.reason
+def test_windows_decides_on_the_counters_in_wsl(stubs: Stubs) -> None:
+    """Its Linux doesn't tell: the probe does."""
+    found = check_permission(machine(stubs, **WSL))
+    assert found.status == "not reported"
+    assert "NVIDIA Control Panel" in found.reason
 
 
 def test_no_ncu(stubs: Stubs) -> None:

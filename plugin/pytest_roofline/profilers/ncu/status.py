@@ -10,8 +10,11 @@ from pytest_roofline.device.system import PERFMON, SYS_ADMIN, System
 from pytest_roofline.profilers.diagnosis import CountersStatus, Diagnosis
 from roofline.profilers.ncu.installation import ASK
 
-IN_WSL = "a GPU's counters are not available in WSL2"
-OUTSIDE_WSL = "Profile on Linux that runs on the machine itself."
+ALLOW_IN_WINDOWS = (
+    "Allow all users in Windows' NVIDIA Control Panel (Developer, Manage GPU Performance Counters). It takes a driver "
+    "of 545 or newer, and an ncu of its time."
+)
+"""From the system requirements of Nsight Compute 2024.1."""
 
 ERROR_CODE = "ERR_NVGPUCTRPERM"
 """What every tool of NVIDIA's says where the driver refuses its counters."""
@@ -58,11 +61,12 @@ def judge(text: str, system: System, ncu: Path | None = None) -> Diagnosis:
             "another program holds the GPU's counters, DCGM as a rule",
             "Pause it (dcgmi profile --pause) and try again.",
         )
-    # No setting helps in WSL2. Older versions of ncu say there only that they saw no kernel.
-    wsl = _ncu("unsupported_platform", IN_WSL, OUTSIDE_WSL) if system.wsl else None
     if ERROR_CODE in text:
         why = f"the driver gives its counters to administrators only ({ERROR_CODE})"
-        return wsl or _ncu("permission_denied", why, permission_remedy(system, ncu))
+        return _ncu("permission_denied", why, permission_remedy(system, ncu))
+    # Older drivers and versions of ncu say in WSL2 that they can't, or only that they saw no kernel.
+    why = "ncu can't count in this WSL2"
+    wsl = _ncu("unsupported_platform", why, ALLOW_IN_WINDOWS) if system.wsl else None
     if _NOT_HERE.search(words):
         return wsl or _ncu("unsupported_platform", f"ncu can't profile this GPU: {_first(errors)}")
     if _NOT_LOADED.search(words):
@@ -90,6 +94,8 @@ def permission_remedy(system: System, ncu: Path | None = None) -> str:
 
     Commands name the interpreter and ncu by their absolute paths: sudo replaces PATH.
     """
+    if system.wsl:
+        return ALLOW_IN_WINDOWS
     if system.platform == "win32":
         return (
             "Use an administrator's prompt, or allow all users in the NVIDIA Control Panel "

@@ -95,10 +95,10 @@ NOT_IN_WSL = "==ERROR== Profiling is not supported on device 0 as it uses the Wi
         (NOT_LOADED, {"kernel_release": "4.19.0-gvisor"}, "unsupported_platform", "Nothing inside changes that."),
         (NOT_LOADED, {"kernel_release": "4.4.0"}, "unsupported_platform", "Nothing inside changes that."),
         (NOT_LOADED, {"kernel_release": "4.4.0-210-generic"}, "unsupported_platform", "Use an ncu that has this GPU"),
-        # WSL2 refuses with the same code, older versions with silence: no setting helps, so none is named.
-        (DENIED, WSL, "unsupported_platform", "Profile on Linux that runs on the machine itself."),
-        (NO_KERNELS, WSL, "unsupported_platform", "Profile on Linux that runs on the machine itself."),
-        (NOT_IN_WSL, WSL, "unsupported_platform", "Profile on Linux that runs on the machine itself."),
+        # In WSL2 it is Windows that allows it; older versions refuse, or say only that they saw no kernel.
+        (DENIED, WSL, "permission_denied", "Allow all users in Windows' NVIDIA Control Panel"),
+        (NO_KERNELS, WSL, "unsupported_platform", "a driver of 545 or newer"),
+        (NOT_IN_WSL, WSL, "unsupported_platform", "a driver of 545 or newer"),
     ],
 )
 def test_each_situation_has_its_remedy(
