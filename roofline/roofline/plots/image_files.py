@@ -14,7 +14,7 @@ from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import Form, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
-from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ PNG: tuple[Form, ...] = ("png",)
 def draw(
     points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes
 ) -> tuple[list[Path], list[str]]:
-    """Write roofline, throughput and variability of each device; the paths, and notes on what was left out.
+    """Write roofline, throughput and variability of each device; the paths, and notes on what was left out. Of a device
+    without cases the roofs are drawn.
 
     :raises OSError: a file can't be written.
     """
@@ -35,8 +36,14 @@ def draw(
     style = style_of(point.benchmark.record for point in shown)
     paths: list[Path] = []
     remarks = [f"{note}; variability has all" for note in notes]
-    for key, name in machine_names(shown).items():
+    bare = roofs_alone(points)
+    for key, name in machine_names([*shown, *bare]).items():
         own = [point for point in shown if machine_of(point) == key]
+        if not own:
+            under = [point for point in bare if machine_of(point) == key]
+            drawn = roofline_figure(under, title_of(key, name), style)
+            paths += _saved(drawn, folder, f"roofline-{slug(name)}", forms, write)
+            continue
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
         title = title_of(key, name)
         if drawable:

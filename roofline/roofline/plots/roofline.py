@@ -40,7 +40,9 @@ class Roofline:
         for one in content.placed:
             _draw_point(axes, one, self._style)
         if not content.placed:
-            axes.text(0.5, 0.5, "no case can be placed", transform=axes.transAxes, ha="center", color=DARK, fontsize=11)
+            axes.text(
+                0.97, 0.05, "no case can be placed", transform=axes.transAxes, ha="right", color=DARK, fontsize=11
+            )
 
 
 def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:

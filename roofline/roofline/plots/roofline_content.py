@@ -60,6 +60,8 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[Placed], list[tuple[Point
     left_out: list[tuple[Point, str]] = []
     for point in points:
         place, record = point.placement, point.benchmark.record
+        if point.mode == "roof":
+            continue
         if point.why_not_drawn is not None:
             left_out.append((point, point.why_not_drawn))
         elif record and place.intensity_low and place.intensity_high and place.attained_flop_per_s:

@@ -47,6 +47,13 @@ def machine_of(point: Point) -> Machine:
     return Machine(point.result.machine_key, kind, device, point.result.machine_label)
 
 
+def roofs_alone(points: Sequence[Point]) -> list[Point]:
+    """The benchmarks of roofs on machines of which there is no case, the newest first."""
+    with_cases = {machine_of(point) for point in cases(points)}
+    found = [point for point in points if point.mode == "roof" and machine_of(point) not in with_cases]
+    return sorted(found, key=lambda point: point.result.when, reverse=True)
+
+
 def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
     """A name for each machine, in order of appearance: its label, with more where labels are not unique."""
     first: dict[Machine, Point] = {}

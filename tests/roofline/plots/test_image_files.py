@@ -355,6 +355,12 @@ def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
     assert second.startswith("roofline-epyc-2cpu--NVIDIA-L4-")
 
 
+def test_draw_has_the_roofs_of_a_machine_without_cases(tmp_path: Path) -> None:
+    """They are all that there is to draw."""
+    roof = build.record(case=build.case(id="roof-fp32", mode="roof"), work=None)
+    assert draw(_points(tmp_path, roof), tmp_path) == ([tmp_path / "roofline-epyc-2cpu.png"], [])
+
+
 def test_draw_says_what_has_no_throughput(tmp_path: Path) -> None:
     """A file of another project gives the roofline's list and a note."""
     paths, notes = draw(_points(tmp_path, None), tmp_path)

@@ -129,3 +129,15 @@ def test_a_table_has_the_rows_that_a_document_holds(tmp_path: Path, monkeypatch:
     text = document(points, runs, ())
     assert text.count("- 1 more row: index.html and the files of tables have all") == 6
     assert text.partition("## Appendix B")[2].count("| 1 |") == 4
+
+
+def test_a_machine_without_cases_has_its_roofs(tmp_path: Path) -> None:
+    """Beside others a section of its own; alone its figure."""
+    roof = build.record(case=build.case(id="roof-fp32", mode="roof"), work=None)
+    bare = points_of(build.result(tmp_path / "b.json", [roof], on=build.machine("bare")), load())
+    text = document([*_points(tmp_path, build.record()), *bare], (), ())
+    section = text.partition("### bare")[2].partition("##")[0]
+    assert "No case was measured here." in section
+    assert "| dram | 100 GB/s |" in section
+    alone = document(bare, (), ["roofline-bare.png"])
+    assert alone.startswith("# No case was measured\n\nThe results have nothing but roofs.\n\n![roofline-bare]")

@@ -11,7 +11,7 @@ from typing import Any
 from roofline.model.points import Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
-from roofline.show.machines import Machine, machine_names, machine_of, machines_table
+from roofline.show.machines import Machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import render
@@ -36,7 +36,9 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
     names = machine_names(shown)
     if not measured:
         found = (render(table, "markdown", 0).strip("\n") for table in runs)
-        return "\n\n".join(["# No case was measured", "The results have nothing but roofs.", *found]) + "\n"
+        pictures = _pictures(("roofline",), figures)
+        told = ["# No case was measured", "The results have nothing but roofs.", *pictures, *found]
+        return "\n\n".join(told) + "\n"
     by_machine = {name: [point for point in shown if machine_of(point) == machine] for machine, name in names.items()}
     parts = [
         _title(shown, list(by_machine)),
@@ -44,6 +46,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         *_complexity(shown),
         *_measurement(shown, figures),
         *_roofline(by_machine, figures),
+        *_bare(points, shown),
         *_analysis(shown, names, by_machine),
         *(("### Against the baseline", *_pictures(("changes",), figures), against) if against else ()),
         *_reproducibility(measured),
@@ -154,6 +157,17 @@ def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Ite
         for of_roofs in document_tables.by_roofs(own):
             roofs = replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
+
+
+def _bare(points: Sequence[Point], shown: Sequence[Point]) -> Iterator[str]:
+    """The roofs of machines without cases."""
+    alone = roofs_alone(points)
+    names = machine_names([*shown, *alone])
+    for machine in dict.fromkeys(map(machine_of, alone)):
+        own = [point for point in alone if machine_of(point) == machine]
+        yield f"### {markdown_text(names[machine])}"
+        yield "No case was measured here."
+        yield _shown(replace(roofs_table(own), title=f"Roofs, {_run_of(own[0])}"))
 
 
 def _run_of(point: Point) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from string import ascii_lowercase
@@ -21,7 +21,7 @@ from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data
 from roofline.show.columns import parameters_of, pick, why_missing
 from roofline.show.costs import costs_table
-from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table
+from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
@@ -68,12 +68,15 @@ _SYMBOLS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """A machine, its newest cases, and these with all older results of theirs."""
+    """A machine, its newest cases, and these with all older results of theirs. ``under`` are the points whose roofs are
+    shown: those of the roofs themselves where there is no case.
+    """
 
     name: str
     machine: Machine
     points: list[Point]
     sessions: list[Point]
+    under: list[Point]
 
     def rounds(self) -> Data | None:
         """How far the rounds of its cases differ."""
@@ -83,10 +86,10 @@ class _Section:
 _MACHINES: tuple[Column[_Section], ...] = (
     words("machine", get="name"),
     words("device", get=lambda one: one.machine.device or None),
-    words("processor", get=lambda one: _host(one.points[0])),
+    words("processor", get=lambda one: _host(one.under[0])),
     number("cases", get=lambda one: len(one.points)),
     number("invalid", get=lambda one: sum(not point.valid for point in one.points)),
-    words("newest", "newest run", lambda one: max(point.result.when for point in one.points) or None),
+    words("newest", "newest run", lambda one: max(point.result.when for point in one.under) or None),
 )
 _ATTENTION: tuple[Column[Remark], ...] = (
     words("what"),
@@ -111,16 +114,18 @@ class PageData:
         self._prices = prices
         sessions = cases(points)
         self._points, self._notes = newest(sessions)
-        self._names = machine_names(self._points)
+        self._bare = roofs_alone(points)
+        self._names = machine_names([*self._points, *self._bare])
         self._style = style_of(point.benchmark.record for point in self._points)
-        by_machine: dict[Machine, list[Point]] = {}
-        for point in self._points:
-            by_machine.setdefault(machine_of(point), []).append(point)
-        by_session: dict[Machine, list[Point]] = {}
-        for point in sessions:
-            by_session.setdefault(machine_of(point), []).append(point)
+        newest_of, all_of, bare_of = map(_by_machine, (self._points, sessions, self._bare))
         self._sections = [
-            _Section(name=name, machine=machine, points=by_machine[machine], sessions=by_session[machine])
+            _Section(
+                name=name,
+                machine=machine,
+                points=newest_of.get(machine, []),
+                sessions=all_of.get(machine, []),
+                under=newest_of.get(machine) or bare_of[machine],
+            )
             for machine, name in self._names.items()
         ]
         self._ordered = [point for section in self._sections for point in section.points]
@@ -136,7 +141,7 @@ class PageData:
     @property
     def runs(self) -> str:
         """How many cases there are, and from when."""
-        days = sorted({day for point in self._points if (day := point.result.when[:10])})
+        days = sorted({day for one in (*self._points, *self._bare) if (day := one.result.when[:10])})
         when = "" if not days else f" of {days[0]}" if len(days) == 1 else f" from {days[0]} to {days[-1]}"
         return f"{counted(len(self._points), 'case')}{when}"
 
@@ -145,7 +150,7 @@ class PageData:
         costs = costs_table(self._ordered, self._prices)
         priced = [self._number[id(row.point)] for row in costs.rows]
         colors = style_for((section.name for section in self._sections), ())
-        found = remarks(self._points, self._names, self._comparison)
+        found = remarks(self._points, self._names, self._comparison, self._bare)
         numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
         return {
             "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
@@ -190,13 +195,13 @@ class PageData:
             columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:]]
             numbers = [self._number[id(point)] for point in points]
             # The first point's are shown.
-            roofs = roofs_table(sorted(points, key=lambda point: point.result.when, reverse=True))
+            roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))
             yield {
                 "title": title_of(section.machine, section.name),
                 "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY, extra=_EXTRA, ends=_ENDS),
                 "facets": _facets(points, self._style),
                 "unknown": _unknown(points),
-                "roofline": roofline_data(points),
+                "roofline": roofline_data(section.under),
                 "throughput": batch_data(points, numbers),
                 "pairs": pairs_data(points, numbers),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
@@ -207,6 +212,13 @@ class PageData:
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
             chosen = self._ordered[start : start + CASES_A_SCRIPT]
             yield [case_data(point, self._names[machine_of(point)]) for point in chosen]
+
+
+def _by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
+    found: dict[Machine, list[Point]] = {}
+    for point in points:
+        found.setdefault(machine_of(point), []).append(point)
+    return found
 
 
 def _verdicts(comparison: Comparison) -> Data:
@@ -252,6 +264,8 @@ def _facets(points: Sequence[Point], style: Style) -> list[Data]:
 
 def _unknown(points: Sequence[Point]) -> list[str]:
     """Say what isn't known of any case of a machine, and why."""
+    if not points:
+        return ["No case was measured here: the results have its roofs alone."]
     reasons: dict[str, list[str]] = {}
     for column in _CASE_COLUMNS:
         if all(column.get(point) is None for point in points):

@@ -30,20 +30,24 @@ class Remark:
 
 
 def remarks(
-    points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison | None = None
+    points: Sequence[Point],
+    names: Mapping[Machine, str],
+    comparison: Comparison | None = None,
+    bare: Sequence[Point] = (),
 ) -> list[Remark]:
     """List what needs attention, the worst first.
 
     :param points: the cases that are shown.
     :param names: of their machines.
     :param comparison: of them with a baseline.
+    :param bare: benchmarks of roofs on machines without cases.
     """
-    without_number = list(_without_number(points))
+    without_number = list(_without_number([*points, *bare]))
     kinds = (
         (_invalid(points, names), _MOST),
         (() if comparison is None else _slower(points, names, comparison), _MOST),
         ((one for one in without_number if one.what != _SKIPPED), _MOST),
-        (_doubtful_roofs(points, names), _FEWER),
+        (_doubtful_roofs([*points, *bare], names), _FEWER),
         (_flagged(points, names), _MOST),
         (_widest(points, names), _FEWER),
         ((one for one in without_number if one.what == _SKIPPED), _FEWER),

@@ -334,6 +334,18 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
     assert list(PageData(shown[:4]).histories()) == [None]
 
 
+def test_a_machine_without_cases_has_its_roofs(tmp_path: Path) -> None:
+    """In the overview, in its section and in its figure."""
+    roof = build.record(case=build.case(id="roof-fp32", mode="roof"), work=None)
+    data = PageData(points(tmp_path, roof))
+    assert (data.title, data.runs) == ("Roofline report of epyc-2cpu · AMD EPYC 7B13", "0 cases of 2026-11-20")
+    assert data.overview()["machines"]["shown"][0][3] == "0"
+    (machine,) = data.machines()
+    assert machine["unknown"] == ["No case was measured here: the results have its roofs alone."]
+    assert [row[0] for row in machine["roofs"]["shown"]] == ["fp32", "dram"]
+    assert (len(machine["roofline"]["ceilings"]), machine["roofline"]["notes"]) == (1, [])
+
+
 def test_cases_are_read_in_scripts_of_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbered through all machines, in the order of their sections."""
     monkeypatch.setattr(page_data, "CASES_A_SCRIPT", 20)

@@ -218,7 +218,7 @@ function drawRoofline(holder, machine, shown) {
     type: "log", range: ends.map(Math.log10), tickformat: "~s", ticksuffix: suffix, dtick: 1, exponentformat: "SI",
   });
   const nothing = data.points.length ? [] : [{
-    xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false, text: "no case can be placed", font: { size: 15 },
+    xref: "paper", yref: "paper", x: 0.97, y: 0.04, showarrow: false, text: "no case can be placed", font: { size: 15 },
   }];
   return Plotly.react(
     holder,

@@ -176,8 +176,7 @@ const roofline = (() => {
       element("div", { class: "toggles" }, ...toggles.filter(Boolean)),
       ...(drawn ? [chart] : []),
       ...notes([...machine.roofline.lines, ...machine.roofline.notes]),
-      element("h3", { text: "Cases" }),
-      table,
+      ...(machine.cases.shown.length ? [element("h3", { text: "Cases" }), table] : []),
     );
     if (machine.throughput) fillThroughput(whole, machine, shown, redraw);
     if (machine.pairs) {
