@@ -61,6 +61,10 @@ def _counters(text: str) -> Counters | None:
     return "wanted" if text.lower() == "true" else None
 
 
+def _resumed(text: str) -> Path | Literal["newest"]:
+    return "newest" if text == "true" else _file(text)
+
+
 def _shell_words(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
@@ -229,6 +233,15 @@ SETTINGS: tuple[Setting, ...] = (
         help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
     ),
     Setting(
+        name="resume",
+        metavar="FILE",
+        parse=_resumed,
+        bare=True,
+        help="Go on with a run that did not come to its end: measure what is left, into the same file. FILE is its "
+        "JSON or journal, by default the newest of this machine in the results folder. Cases, machine, commit, "
+        "versions and protocol have to be the same.",
+    ),
+    Setting(
         name="roofs",
         metavar="WHEN",
         parse=choice("auto", "measure", "off"),
@@ -336,6 +349,7 @@ class Options:
     label: str | None
     note: Mapping[str, str]
     results: Path | None
+    resume: Path | Literal["newest"] | None
     roofs: Literal["auto", "measure", "off"]
     no_progress: bool
     report: bool
@@ -344,6 +358,17 @@ class Options:
     sessions: int
     gate: Path | None
     gate_options: tuple[str, ...]
+
+
+_SHAPING = (
+    *("protocol", "warmup", "steps", "repeats", "margin", "confidence", "max_time", "seed", "deterministic"),
+    *("cudnn_benchmark", "compile", "ncu", "perf_stat"),
+)
+
+
+def shaping(options: Options) -> dict[str, str]:
+    """The settings on which a measurement depends beside its case and device, as texts."""
+    return {name: str(getattr(options, name)) for name in _SHAPING if getattr(options, name) is not None}
 
 
 def options(config: pytest.Config, taken: Mapping[str, str] | None = None) -> Options:

@@ -96,7 +96,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     if not _only_shows(config):
         _refuse_empty(config, session.items)
         if cases:
-            _start(config, chosen, cases)
+            _start(config, chosen, session.items)
         else:
             _refuse_vacuous(config, session, chosen)
     return result
@@ -253,7 +253,7 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
     )
 
 
-def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> None:
+def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> None:
     """Make the session's run: select the device, describe the machine, open the results file."""
     import torch
 
@@ -263,6 +263,7 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     from pytest_roofline.session.progress import on_terminal
     from pytest_roofline.session.run import RUN, Run
 
+    cases = [item for item in items if uses_roofline(item)]
     worker = hasattr(config, "workerinput")
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
@@ -284,13 +285,16 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
         baseline=None if standing is None else standing.baseline,
         bounds=None if worker else _bounds(config, chosen, cases),
     )
+    run.planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
     if chosen.perf_stat:
         run.perf_stat = perf_stat = PerfStat.here(chosen.perf_path)
         if not perf_stat.check.usable:
             run.announced.append(perf_stat.check.line)
     counting = None if worker or chosen.ncu is None else _counting(config, run)
     try:
-        if not worker:
+        if chosen.resume is not None and not worker:
+            _resume(config, run, items)
+        elif not worker:
             run.open_results(results_file.commit_of(commit_info(config)))
             if member is not None and run.file is not None:
                 member.point_to(run.file.path)
@@ -301,11 +305,45 @@ def _start(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> 
     run.announced += idle_flags(config, SETTINGS, without_effect(chosen, device.type)) + config.stash.get(ANNOUNCED, [])
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
-    planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
-    config.pluginmanager.register(SessionHooks(run, config, planned), "roofline-session")
-    run.progress = None if chosen.no_progress else on_terminal(config, planned, place)
+    left = {item.nodeid: run.planned[item.nodeid] for item in items if item.nodeid in run.planned}
+    config.pluginmanager.register(SessionHooks(run, config, len(left)), "roofline-session")
+    run.progress = None if chosen.no_progress else on_terminal(config, left, place)
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")
+
+
+def _resume(config: pytest.Config, run: Run, items: list[pytest.Item]) -> None:
+    """Go on with a run that did not come to its end: leave out what has ended.
+
+    :raises pytest.UsageError: there is none, it is of another run, or nothing of it is left.
+    :raises ResultsError: its file can't be opened.
+    """
+    from pytest_roofline.session import resume
+    from pytest_roofline.session.hooks import commit_info
+
+    asked, folder, file = spelled(config, "resume"), run.options.results, run.options.resume
+    if run.options.sessions > 1:
+        raise pytest.UsageError(f"{asked}: it goes on with one run. Leave {spelled(config, 'sessions')} out.")
+    if folder is None:
+        raise pytest.UsageError(f"{asked}: name the folder of its results with {spelled(config, 'results')}.")
+    try:
+        path = file if isinstance(file, Path) else resume.newest(folder / run.machine.label)
+        earlier = resume.earlier(path, run.machine, run.session(), commit_info(config), run.planned)
+    except resume.NotResumed as error:
+        raise pytest.UsageError(f"{asked}: {error}") from error
+    ended = {item for item in items if earlier.ended(item.nodeid)}
+    left = sum(not earlier.ended(test) for test in run.planned)
+    if not left:
+        raise pytest.UsageError(
+            f"{asked}: all {len(run.planned)} cases of {path} have ended. `roofline recover {earlier.journal}` makes"
+            " its JSON."
+        )
+    run.resume(earlier)
+    _deselect(config, items, ended)
+    done = len(run.planned) - left
+    run.announced.append(f"resumed: {done} of {len(run.planned)} cases of {path} have ended; {left} are left.")
+    if earlier.died_in is not None:
+        run.announced.append(f"left out: the run ended without a word in {earlier.died_in}. Measure it by itself.")
 
 
 def _refuse_unwritable(benchmark_json: str | None) -> None:

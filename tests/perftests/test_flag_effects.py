@@ -136,7 +136,8 @@ ROWS = (
     Row("label", "--label box", lambda run: run.options.label == "box"),
     Row("note", "--note zone=us-east1-b", lambda run: run.options.note == {"zone": "us-east1-b"}),
     Row("results", "--results there", lambda run: run.options.results == Path("there")),
-    # What this does is held in tests/plugin.
+    # What these do is held in tests/plugin.
+    Row("resume", "--resume r.json", lambda run: run.options.resume == Path("r.json")),
     Row("roofs", "--roofs measure", lambda run: run.options.roofs == "measure"),
     # Held in tests/plugin/session/test_progress.py.
     Row("no_progress", "--no-progress", lambda run: run.options.no_progress),

@@ -177,7 +177,7 @@ def not_held(run: Run) -> NotHeld:
     assert run.bounds is not None
     machine = run.machine
     names = (machine.device.kind, machine.device.name, machine.label)
-    measured = [(case["id"], case["precision"]) for case in (stats.extra_info[KEY]["case"] for stats in run.stats)]
+    measured = [(case["id"], case["precision"]) for case in (record["case"] for record in run.records)]
     given_up = run.session().not_measured
     lost: dict[str, None] = {}
     not_applicable: dict[str, None] = {}

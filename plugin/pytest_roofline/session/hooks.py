@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
-from collections.abc import Generator, Mapping, Sequence
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -26,16 +30,17 @@ _NAMED = 5
 class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
 
-    def __init__(self, run: Run, config: pytest.Config, planned: Mapping[str, str]) -> None:
-        """:param planned: ids of the cases that are to be measured, by the full names of their tests."""
-        run.planned = planned
+    def __init__(self, run: Run, config: pytest.Config, cases: int) -> None:
+        """:param cases: how many this process is to measure."""
         self._run = run
         self._config = config
-        self._middle = max(1, len(planned) // 2)
+        self._middle = max(1, cases // 2)
         self._done = 0
         self._not_called = 0
         self._saved: list[Any] = []
         """Of each row, its record as the journal has it."""
+        self._before = [] if run.earlier is None else [*run.earlier.rows]
+        """Rows of the run that this one goes on with."""
         self._saved_session: Mapping[str, Any] = {}
         self._saved_reasons = self._saved_finished = 0
         self._unsaved: str | None = None
@@ -51,6 +56,8 @@ class SessionHooks:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         # What was added to the test before after it had ended, as hardware counters are.
         self.save()
+        if uses_roofline(item):
+            self._note_begin(item)
         result = yield
         if uses_roofline(item):
             is_case = item.get_closest_marker("roofs") is None
@@ -83,17 +90,18 @@ class SessionHooks:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         self._announce()
         self._begin()
-        # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
-        try:
-            result = yield
-            self._run.sample_roofs()
-            # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
-            self._run.fill_roofs()
-        except (KeyboardInterrupt, pytest.Session.Interrupted, pytest.Session.Failed):
-            self._run.fill_roofs(measure=False)
-            raise
-        finally:
-            self._finish()
+        with _stopped_by_sigterm():
+            # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
+            try:
+                result = yield
+                self._run.sample_roofs()
+                # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
+                self._run.fill_roofs()
+            except (KeyboardInterrupt, pytest.Session.Interrupted, pytest.Session.Failed):
+                self._run.fill_roofs(measure=False)
+                raise
+            finally:
+                self._finish()
         return result
 
     @pytest.hookimpl(tryfirst=True)
@@ -151,6 +159,9 @@ class SessionHooks:
         self._machine_info = hook.pytest_benchmark_generate_machine_info(config=config)
         hook.pytest_benchmark_update_machine_info(config=config, machine_info=self._machine_info)
         self._commit_info = commit_info(config)
+        if self._run.earlier is not None:
+            self._saved_session = to_json(self._run.earlier.session)
+            return
         self._saved_session = to_json(self._run.session())
         document = {**self._document([]), KEY: self._saved_session}
         try:
@@ -158,6 +169,12 @@ class SessionHooks:
         except ResultsError as error:
             self._run.file.discard()
             raise pytest.UsageError(f"{error}. Make room there, or choose another folder.") from error
+
+    def _note_begin(self, item: pytest.Item) -> None:
+        """Say in the journal which test runs: if the process dies in it, nobody else can."""
+        if self._run.file is not None:
+            with suppress(ResultsError):  # a disk that is full is told of when the test has ended
+                self._run.file.append({"began": item.nodeid})
 
     @property
     def saved_rows(self) -> int:
@@ -185,7 +202,7 @@ class SessionHooks:
         changed = {name: value for name, value in session.items() if self._saved_session.get(name) != value}
         line = {
             "finished": run.finished[self._saved_finished :],
-            "rows": rows,
+            "rows": {len(self._before) + place: row for place, row in rows.items()},
             "not_measured": not_measured,
             "session": changed,
         }
@@ -203,10 +220,11 @@ class SessionHooks:
     def _finish(self) -> None:
         """Make the JSON of the results."""
         self.save()
-        if self._run.file is None or not self._run.stats:
+        if self._run.file is None or not self._run.records:
             return
+        document = self.document()
         try:
-            self._run.file.write(self.document())
+            self._run.file.write({**document, "benchmarks": [*self._before, *document["benchmarks"]]})
         except ResultsError as error:
             self._unsaved = f"{error}. {self._in_journal()}: `roofline recover` makes the JSON of it."
         else:
@@ -255,6 +273,25 @@ class SessionHooks:
             commit_info=self._commit_info,
         )
         return with_short_parameters(document)
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM, which a scheduler sends before it kills, stop the run as Ctrl-C does. A second one is ignored."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def commit_info(config: pytest.Config) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import reprlib
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -56,8 +57,43 @@ class ResultsFile:
                 continue
             # A run makes its JSON before it removes its journal: one that has just ended is seen by one of the two.
             if not self.path.exists():
+                self._lock()
                 return
             self._discard_journal()
+
+    @classmethod
+    def resumed(cls, path: Path) -> ResultsFile:
+        """Go on with the journal of a run that did not end. A last line that is cut off is taken away.
+
+        :raises ResultsError: it can't be opened, or its run still writes it.
+        """
+        file = cls.__new__(cls)
+        file.journal, file.path = path, path.with_suffix(".json")
+        try:
+            file._descriptor = os.open(path, os.O_RDWR)
+            file._lock()
+            file._size = path.read_bytes().rfind(b"\n") + 1
+            os.ftruncate(file._descriptor, file._size)
+        except BlockingIOError as error:
+            raise ResultsError(f"{path}: its run still measures. Wait for its end, or stop it.") from error
+        except OSError as error:
+            raise ResultsError(f"{path}: can't be written: {error.strerror}") from error
+        return file
+
+    def _lock(self) -> None:
+        """Hold the journal as long as this process lives.
+
+        :raises BlockingIOError: another process holds it.
+        """
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise
+            except OSError:
+                return  # a network file system without locks
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Add a line to the journal, and return when it is on disk. One that doesn't fit leaves nothing of itself.

@@ -15,13 +15,14 @@ from pytest_roofline import pytest_exit_codes
 from pytest_roofline.device import host as machine
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.device_memory import release
-from pytest_roofline.options import Options
+from pytest_roofline.options import Options, shaping
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs.kernels import RoofPlan
 from pytest_roofline.roofs.stored import CacheError, KeptRoofs
 from pytest_roofline.session import analysis, results_file
 from pytest_roofline.session.baseline import Baseline, plain, verdict
+from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
 from roofline.schema.record import (
@@ -120,6 +121,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results_file.ResultsFile | None = None
+        self.earlier: Earlier | None = None
+        """What a run has measured that this one goes on with."""
         self.turns: TakesTurns | None = None
         """Where this process takes turns with another."""
         self.counting: CountsStep | None = None
@@ -176,12 +179,25 @@ class Run:
         self._earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
 
+    def resume(self, earlier: Earlier) -> None:
+        """Go on with a run, in its file.
+
+        :raises results_file.ResultsError: that can't be opened.
+        """
+        self.file = results_file.ResultsFile.resumed(earlier.journal)
+        self.earlier = earlier
+        given_up = died(earlier, self.planned)
+        if given_up is not None:
+            self.not_measured.append(given_up)
+            self.finished.append(str(earlier.died_in))
+
     def roofs(self) -> tuple[Roof, ...]:
         """The roofs this run measured; those it didn't, as they were measured last on the same machine.
 
         An earlier one that is doubtful stands only where there is no other.
         """
-        found = {roof.name: roof for roof in (*self._filled, *self.ledger.roofs())}
+        begun = () if self.earlier is None else self.earlier.session.roofs
+        found = {roof.name: roof for roof in (*begun, *self._filled, *self.ledger.roofs())}
         older = sorted((*self._earlier, *self._kept), key=lambda roof: roof.measured_at or "", reverse=True)
         for roof in sorted(older, key=self._doubtful.__contains__):
             found.setdefault(roof.name, roof)
@@ -197,7 +213,7 @@ class Run:
         """
         if not self.fills_roofs or self.ledger:
             return
-        records = [from_json(Record, stats.extra_info[KEY], stats.fullname) for stats in self.stats]
+        records = [from_json(Record, record, "a row") for record in self.records]
         wanted = machine_roofs.needed(records, self.machine.device)
         had = {roof.name for roof in self._filled}
         if self.options.roofs != "measure" or self._is_later_session:
@@ -299,7 +315,7 @@ class Run:
         )
 
     def session(self) -> Session:
-        return Session(
+        session = Session(
             started_at=self._started_at,
             label=self.machine.label,
             roofs=self.roofs(),
@@ -310,8 +326,29 @@ class Run:
             notes=self._notes,
             noted=dict(self.options.note),
             set=self._place,
+            settings=shaping(self.options),
             **journal.progress(self.planned, self.finished),
         )
+        if self.earlier is None:
+            return session
+        before = self.earlier.session
+        return replace(
+            session,
+            started_at=before.started_at,
+            not_measured=(*before.not_measured, *session.not_measured),
+            wall_s=(before.wall_s or 0.0) + (session.wall_s or 0.0),
+            measuring_s=(before.measuring_s or 0.0) + self.measuring_s,
+            notes=tuple(dict.fromkeys((*before.notes, *session.notes))),
+            noted={**before.noted, **session.noted},
+            segments=(*(before.segments or (before.started_at,)), self._started_at),
+            **journal.progress(self.planned, [*self.earlier.finished, *self.finished]),
+        )
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The records of all rows of the file, as JSON values."""
+        before = () if self.earlier is None else self.earlier.rows
+        return [*(row["extra_info"][KEY] for row in before), *(stats.extra_info[KEY] for stats in self.stats)]
 
     def describe_machine(self, machine_info: dict[str, Any]) -> None:
         """Put the machine into pytest-benchmark's, and the label where the host name would stand."""
@@ -335,7 +372,7 @@ class Run:
             self.printed.append(f"{len(told)} of {len(self.stats)} rows are no measurement: {told[0]}.")
         if self.file is None:
             return True
-        if not self.stats:
+        if not self.records:
             self.file.discard()
             return True
         path = self.file.readable
@@ -355,7 +392,7 @@ class Run:
 
         :returns: the exit code of a run whose tests passed.
         """
-        if self._baseline is None or self.file is None or not self.stats:
+        if self._baseline is None or self.file is None or not self.records:
             return pytest_exit_codes.PASSED
         gated = verdict(self._baseline, [self.file.path], width)
         self.printed += gated.lines

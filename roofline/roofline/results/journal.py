@@ -3,7 +3,8 @@
 The first line holds the pytest-benchmark document without its rows, and of the tests that are planned the full names,
 each with the id of its case.
 Each later line holds what its test added: rows by their place in the document, why a case has no number, and values of
-the session that changed. A run that ends makes its JSON and removes the journal; of one that was killed it stays.
+the session that changed; or that a test has begun. A run that ends makes its JSON and removes the journal; of one that
+was killed it stays, and `--resume` adds to it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,29 @@ def recover(path: Path) -> Path:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What a journal holds.
+
+    :param document: the pytest-benchmark document that it stands for. A line that can't be used is named in its notes.
+    :param planned: ids of cases by the full names of the tests that measure them.
+    :param finished: full names of the tests that have ended.
+    :param running: the test that had begun and not ended when the last line was written.
+    """
+
+    document: dict[str, Any]
+    planned: dict[str, str]
+    finished: frozenset[str]
+    running: str | None
+
+
 def document(text: str) -> dict[str, Any]:
-    """Build the pytest-benchmark document that a journal stands for. A line that can't be used is named in its notes.
+    """Build the document of a journal, see `read`."""
+    return read(text).document
+
+
+def read(text: str) -> Journal:
+    """Read a journal.
 
     :raises JournalError: the first line is missing, cut off or damaged.
     """
@@ -78,9 +101,13 @@ def document(text: str) -> dict[str, Any]:
         raise JournalError("its first line is missing, cut off or damaged, so nothing in it can be used") from error
     rows: dict[int, Any] = {}
     finished: set[str] = set()
+    running: str | None = None
     for number, line in enumerate(rest, 2):
         try:
             added = json.loads(line)
+            if "began" in added:
+                running = str(added["began"])
+                continue
             its_rows = {int(place): row for place, row in added["rows"].items()}
             reasons, changed, ended = list(added["not_measured"]), dict(added["session"]), set(added["finished"])
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -92,7 +119,7 @@ def document(text: str) -> dict[str, Any]:
         finished |= ended
     content["benchmarks"] = [rows[place] for place in sorted(rows)]
     content[KEY] = session | progress(planned, finished) | {"not_measured": not_measured, "notes": notes}
-    return content
+    return Journal(content, planned, frozenset(finished), None if running in finished else running)
 
 
 def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:

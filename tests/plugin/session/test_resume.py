@@ -1,0 +1,163 @@
+"""A run that did not come to its end is gone on with: nothing that it measured is lost or measured again."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline.session.results_file import ResultsError, ResultsFile
+from roofline.results.reader import read_file
+from roofline.schema.record import KEY
+from tests.plugin.foreign import QUICK
+
+THREE = """
+    import os, signal, torch
+    from torch import nn
+
+    def step(roofline, name):
+        open("began", "a").write(name)
+        if name in os.environ.get("ENDS_IN", ""):
+            os.kill(os.getpid(), int(os.environ["BY"]))
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    def test_a(roofline):
+        step(roofline, "a")
+
+    def test_b(roofline):
+        step(roofline, "b")
+
+    def test_c(roofline):
+        step(roofline, "c")
+"""
+
+MEASURE = (*QUICK, "--roofline-results", "results", "--roofline-roofs", "off")
+
+
+@pytest.fixture
+def three(project: pytest.Pytester) -> pytest.Pytester:
+    """Three cases, of which one can end the run."""
+    project.makepyfile(THREE)
+    return project
+
+
+def end(run: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, test: str, by: int) -> Path:
+    """Measure until a test ends the run by a signal."""
+    with monkeypatch.context() as patch:
+        patch.setenv("ENDS_IN", test)
+        patch.setenv("BY", str(int(by)))
+        run.runpytest_subprocess(*MEASURE)
+    (left,) = [path for path in (run.path / "results").rglob("*") if path.suffix in (".json", ".journal")]
+    return left
+
+
+def resumed(run: pytest.Pytester, *more: str) -> tuple[pytest.RunResult, list[str]]:
+    """Go on, and say which tests ran."""
+    (run.path / "began").unlink(missing_ok=True)
+    result = run.runpytest_subprocess(*MEASURE, "--roofline-resume", *more)
+    ran = run.path / "began"
+    return result, list(ran.read_text()) if ran.exists() else []
+
+
+def document(run: pytest.Pytester) -> dict[str, Any]:
+    """Of the only file below ``results``."""
+    (path,) = [path for path in (run.path / "results").rglob("*") if path.is_file()]
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_a_case_in_which_the_process_died_is_left_out(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told and stands in the file with its reason; what was measured before stays as it was."""
+    left = end(three, monkeypatch, "b", 9)
+    assert left.suffix == ".journal"
+    result, ran = resumed(three, "--deselect", f"{_file(three)}::test_a")
+    assert (result.ret, ran) == (4, [])
+    result.stderr.fnmatch_lines(["*of another run: this command measures other cases (without *::test_a). *"])
+    (before,) = read_file(left).benchmarks
+    result, ran = resumed(three)
+    result.stdout.fnmatch_lines(["resumed: 2 of 3 cases of *.journal have ended; 1 are left."], consecutive=False)
+    result.stdout.fnmatch_lines(["left out: the run ended without a word in *::test_b. Measure it by itself."])
+    assert (result.ret, ran) == (0, ["c"])
+    content = document(three)
+    assert [row["name"] for row in content["benchmarks"]] == ["test_a", "test_c"]
+    assert content["benchmarks"][0]["stats"]["data"] == list(before.stats.round_times_s or ())
+    session = content[KEY]
+    assert [(one["id"], one["outcome"]) for one in session["not_measured"]] == [("test_b", "error")]
+    assert (session["complete"], session["finished"], len(session["segments"])) == (True, 3, 2)
+    assert session["segments"][0] == session["started_at"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+@pytest.mark.parametrize("by", [2, 15], ids=["Ctrl-C", "SIGTERM"])
+def test_a_run_that_was_stopped_goes_on_with_the_case_it_was_in(
+    three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, by: int
+) -> None:
+    """Whoever stopped it let it make its JSON: the case isn't to blame. A second stop loses nothing either."""
+    stopped = end(three, monkeypatch, "b", by)
+    assert stopped.suffix == ".json"
+    monkeypatch.setenv("ENDS_IN", "c")
+    monkeypatch.setenv("BY", str(by))
+    _, ran = resumed(three)
+    assert ran == ["b", "c"]
+    monkeypatch.delenv("ENDS_IN")
+    result, ran = resumed(three)
+    assert (result.ret, ran) == (0, ["c"])
+    content = document(three)
+    assert [row["name"] for row in content["benchmarks"]] == ["test_a", "test_b", "test_c"]
+    assert (content[KEY]["complete"], len(content[KEY]["segments"])) == (True, 3)
+    assert stopped.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By each of what makes it another one; its file stays as it is."""
+    stopped = end(three, monkeypatch, "b", 2)
+    before = stopped.read_bytes()
+
+    def refused(*more: str) -> str:
+        result, ran = resumed(three, *more)
+        assert (result.ret, ran) == (4, [])
+        assert stopped.read_bytes() == before
+        return result.stderr.str()
+
+    assert "is of another run: max_time was 0.001, is 0.002." in refused("--roofline-max-time", "0.002")
+    assert "it was to measure 3 cases" in refused("--deselect", f"{_file(three)}::test_a")
+    assert "--roofline-sessions out" in refused("--roofline-sessions", "2")
+    content = json.loads(before)
+    content["machine_info"][KEY]["versions"]["torch"] = "1.0"
+    before = json.dumps(content).encode()
+    stopped.write_bytes(before)
+    assert "torch was 1.0, is " in refused()
+
+
+def _file(run: pytest.Pytester) -> str:
+    (path,) = run.path.glob("test_*.py")
+    return path.name
+
+
+def test_without_a_run_that_did_not_end_there_is_nothing_to_go_on_with(three: pytest.Pytester) -> None:
+    """Neither where nothing was measured nor where all was."""
+    result, _ = resumed(three)
+    result.stderr.fnmatch_lines(["ERROR: --roofline-resume: *: no run in it that did not come to its end. *"])
+    three.runpytest_subprocess(*MEASURE)
+    for more in ((), (str(next((three.path / "results").rglob("*.json"))),)):
+        result, ran = resumed(three, *more)
+        assert (result.ret, ran) == (4, [])
+        assert "come to its end" in result.stderr.str() or "came to its end" in result.stderr.str()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks there")
+def test_a_run_that_still_measures_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Its journal is its own as long as it lives; a last line that is cut off goes."""
+    file = ResultsFile(tmp_path, "m", "c")
+    file.append({"a": 1})
+    with pytest.raises(ResultsError, match="its run still measures"):
+        ResultsFile.resumed(file.journal)
+    os.write(file._descriptor, b'{"b":')
+    os.close(file._descriptor)
+    ResultsFile.resumed(file.journal).append({"c": 2})
+    assert file.journal.read_text() == '{"a": 1}\n{"c": 2}\n'
