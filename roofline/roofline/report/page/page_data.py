@@ -25,7 +25,7 @@ from roofline.show.machines import Machine, Row, machine_names, machine_of, mach
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
-from roofline.text.units import counted
+from roofline.text.units import counted, minute
 
 NO_PRICES: Mapping[str, float] = {}
 CASES_A_SCRIPT = 100
@@ -89,7 +89,7 @@ _MACHINES: tuple[Column[_Section], ...] = (
     words("processor", get=lambda one: _host(one.under[0])),
     number("cases", get=lambda one: len(one.points)),
     number("invalid", get=lambda one: sum(not point.valid for point in one.points)),
-    words("newest", "newest run", lambda one: max(point.result.when for point in one.under) or None),
+    words("newest", "newest run (UTC)", lambda one: max(point.result.when for point in one.under) or None, minute),
 )
 _ATTENTION: tuple[Column[Remark], ...] = (
     words("what"),
@@ -180,7 +180,9 @@ class PageData:
         if len(self._sections) == 1:
             return None
         beside = machines_table(self._ordered)
-        columns: list[Column[Row]] = [_CASE_COLUMNS[0].of(lambda row: row.point), *beside.displayed()]
+        case, step = (column.of(_point_of) for column in pick("case", "step_time_s"))
+        machine, *others = beside.displayed()
+        columns: list[Column[Row]] = [case, machine, step, *others]
         opens = [self._number[id(row.point)] for row in beside.rows]
         return {
             "title": beside.title,
@@ -212,6 +214,10 @@ class PageData:
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
             chosen = self._ordered[start : start + CASES_A_SCRIPT]
             yield [case_data(point, self._names[machine_of(point)]) for point in chosen]
+
+
+def _point_of(row: Row) -> Point:
+    return row.point
 
 
 def _by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:

@@ -355,11 +355,11 @@ def test_cases_are_read_in_scripts_of_some(tmp_path: Path, monkeypatch: pytest.M
     assert data.title == "Roofline report of 2 machines"
     assert data.runs == "84 cases from 2026-11-20 to 2026-11-21"
     assert data.overview()["machines"]["shown"][1] == [
-        *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21T09:00:00+00:00")
+        *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21 09:00")
     ]
     comparison = data.comparison()
     assert comparison is not None
-    assert comparison["table"]["shown"][1][:5] == ["resnet18-train-b16-fp32", "a100", "702", "14", "101x"]
+    assert comparison["table"]["shown"][1][:6] == ["resnet18-train-b16-fp32", "a100", "22.8 ms", "702", "14", "101x"]
     assert comparison["table"]["opens"][:2] == [1, 24]
     scripts = list(data.case_scripts())
     assert [len(script) for script in scripts] == [20, 20, 20, 20, 4]

@@ -237,7 +237,8 @@ function drawRoofline(holder, machine, shown) {
 // Cases of several machines, each in the machine's colour, under all roofs or as shares of each machine's own.
 function drawMachines(holder, machines, colors, chooses, shown, byShare) {
   const chosen = machines.map((machine, index) => ({ ...machine.roofline, index })).filter(({ index }) => chooses(index));
-  const x = [Math.min(...chosen.map((one) => one.x[0])), Math.max(...chosen.map((one) => one.x[1]))];
+  const ends = machines.map((machine) => machine.roofline.x);
+  const x = [Math.min(...ends.map(([low]) => low)), Math.max(...ends.map(([, high]) => high))];
   const roofs = byShare ? [] : chosen.flatMap(({ levels, ceilings, index }) => [
     ...levels.filter((one) => one.strong).map((one) => ({ x: one.x, y: one.y, dash: "solid", index })),
     ...ceilings.filter((one) => one.strong).map((one) => ({ x: one.x, y: [one.y, one.y], dash: one.dash, index })),

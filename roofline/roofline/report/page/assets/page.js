@@ -95,9 +95,10 @@ const roofline = (() => {
       const chart = element("div", {
         class: "chart", role: "img", "aria-label": "Cases of all machines under their roofs; the machines' tables have them",
       });
+      const drawn = machines.some(({ roofline: { points, ceilings, levels } }) => points.length + ceilings.length + levels.length);
       const draw = () => {
         cases.choose((row) => shown(...whose.get(table.opens[row])));
-        drawMachines(chart, machines, overview.colors, (index) => !hidden[0].has(index), shown, byShare);
+        if (drawn) drawMachines(chart, machines, overview.colors, (index) => !hidden[0].has(index), shown, byShare);
       };
       const height = ["FLOP/s", "share of own roof"].map((text, index) => {
         const radio = element("input", { type: "radio", name: "height", checked: index === 0 });
@@ -110,12 +111,13 @@ const roofline = (() => {
       whole.append(
         element("div", { class: "toggles" },
           ...facets.map((facet, place) => togglesOf(facet, hidden[place], draw)).filter(Boolean),
-          element("fieldset", {}, element("legend", { text: "height" }), ...height)),
-        chart,
+          ...(drawn ? [element("fieldset", {}, element("legend", { text: "height" }), ...height)] : [])),
+        ...(drawn ? [chart] : notes(["Not drawn: no case can be placed, and no machine has roofs."])),
         element("h3", { text: title }),
         cases,
         ...notes(lines),
       );
+      if (!drawn) return;
       keepDrawn(chart, draw);
       const rowOf = ([index, row]) => machines[index].cases.shown[row];
       listen(
