@@ -77,13 +77,15 @@ _PRICE = Number("price", 0)
 def _prices(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
     """Read prices by the hour; a label may have ``=`` in it.
 
-    :raises click.BadParameter: one is no label and number.
+    :raises click.BadParameter: one is no label and number, or a label has two.
     """
-    found = {}
+    found: dict[str, float] = {}
     for value in values:
         label, _, price = value.rpartition("=")
         if not label:
             raise click.BadParameter(printable(f"{value!r} is no LABEL=PER_HOUR, such as a100=3.67."), ctx, param)
+        if label in found:
+            raise click.BadParameter(printable(f"{label!r} has two prices."), ctx, param)
         found[label] = _PRICE.convert(price, param, ctx)
     return found
 

@@ -37,6 +37,7 @@ from tests.roofline.conftest import Run
         (("summary", "{broken}"), 3, "{broken}: empty."),
         (("env", "{text}"), 3, "{text}:1: not JSON"),
         (("report", "{one}", "--price", "3.67"), 2, "'3.67' is no LABEL=PER_HOUR, such as a100=3.67."),
+        (("report", "{one}", "--price", "a100=3", "--price", "a100=4"), 2, "'a100' has two prices."),
         (("report", "{one}", "--price", "a100=cheap"), 2, "'cheap' is not a valid number."),
         (("report", "{one}", "--price", "h100=3"), 2, "--price: no machine 'h100' in the results: there is a100."),
         (("report", "{nothing}"), 3, "no result file to read"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +58,13 @@ def shown(index: str) -> Iterator[sync_api.Page]:
         yield page
         browser.close()
     assert complaints == []
+
+
+def test_an_empty_page_says_why(index: str, shown: sync_api.Page) -> None:
+    """As who was sent index.html alone sees it; what was loaded takes it away."""
+    text = "This page is empty without JavaScript, the folder <code>page</code> beside it"
+    assert text in Path(index.removeprefix("file://")).read_text(encoding="utf-8")
+    assert shown.get_by_text("This page is empty").count() == 0
 
 
 def _cases(shown: sync_api.Page) -> list[str]:

@@ -35,6 +35,7 @@ const roofline = (() => {
 
   function start(content) {
     overview = content;
+    document.getElementById("lacking").remove();
     const place = document.getElementById("overview");
     place.append(element("h3", { text: "What needs attention first" }));
     place.append(content.attention.shown.length
