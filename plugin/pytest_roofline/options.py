@@ -77,6 +77,9 @@ _NOTE = re.compile(r"([A-Za-z][\w-]*)=(.*\S.*)", re.ASCII)
 
 def _notes(text: str) -> dict[str, str]:
     """``KEY=VALUE``, one a line."""
+    # The columns take longer to load than everybody's pytest should.
+    from roofline.show.columns import is_column
+
     found: dict[str, str] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         note = _NOTE.fullmatch(line)
@@ -84,6 +87,8 @@ def _notes(text: str) -> dict[str, str]:
             raise ValueError(f"{line!r} is no KEY=VALUE: a KEY is a letter, then letters, digits, _ and -")
         if note[1] in found:
             raise ValueError(f"{note[1]} is given twice")
+        if is_column(note[1]):
+            raise ValueError(f"results have a column {note[1]} already: use another name, such as {note[1]}-note")
         found[note[1]] = note[2].strip()
     return found
 

@@ -32,8 +32,8 @@ class Results:
     """Results that were read, as frames; each is made when it is first asked for.
 
     Frames are joined by ``case``, ``machine`` (its label) and ``file``: its name, or as much of its path as tells it
-    from others of that name. ``points`` are the benchmarks they are made of, placed and judged; ``skipped`` says of
-    the files of folders that were left out why.
+    from others of that name. What was noted of a run stands in all rows of it, in columns ``note_...``. ``points`` are
+    the benchmarks they are made of, placed and judged; ``skipped`` says of the files of folders that were left out why.
     """
 
     def __init__(self, points: Iterable[Point], skipped: Iterable[str] = ()) -> None:
@@ -89,9 +89,13 @@ class Results:
             "step_time_s": ([], "Float64"),
             **{name: ([], dtype) for name, dtype in _SERIES.items()},
         }
-        for point in cases(self.points):
+        shown = cases(self.points)
+        noted = notes_of(shown)
+        columns |= {column.name: ([], "category") for column in noted}
+        for point in shown:
+            of_point = {**_key(point), **{column.name: column.get(point) for column in noted}}
             for index, values in enumerate(_rounds(point)):
-                row = {**_key(point), "round": index, **values}
+                row = {**of_point, "round": index, **values}
                 for name, (column, _) in columns.items():
                     column.append(row.get(name))
         return frame_of_values(columns)
@@ -121,6 +125,7 @@ class Results:
             Column(name="machine", title="", get=lambda row: row[0].result.machine_label, dtype="category"),
             Column(name="file", title="", get=lambda row: row[0].result.name, dtype="category"),
             *(column.of(lambda row: row[1]) for column in ROOF_COLUMNS),
+            *(column.of(lambda row: row[0]) for column in notes_of(of_files.values())),
         ]
         return frame(columns, rows)
 

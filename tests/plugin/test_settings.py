@@ -160,10 +160,11 @@ def test_a_label_is_a_folder_name(text: str) -> None:
         ("a b=x", "'a b=x' is no KEY=VALUE"),
         ("a=1\nb", "'b' is no KEY=VALUE"),
         ("a=1\na=2", "a is given twice"),
+        ("case=1", "results have a column case already: use another name, such as case-note"),
     ],
 )
 def test_a_note_is_key_and_value(text: str, problem: str) -> None:
-    """One a line; a key can be a column's name. The value is any text."""
+    """One a line; a key can be part of a column's name. The value is any text."""
     note = next(setting for setting in options.SETTINGS if setting.name == "note")
     with pytest.raises(ValueError, match=f"^{problem}"):
         note.parse(text)

@@ -14,6 +14,7 @@ import roofline as rl
 from roofline.frames import Results
 from tests.roofline import build
 from tests.roofline.comparison import sessions
+from tests.roofline.kernels import profiled
 
 
 @pytest.fixture
@@ -140,6 +141,16 @@ def test_what_a_file_lacks_is_in_the_notes_and_with_its_reason(tmp_path: Path) -
     assert not_finite == f"{path}: not finite, taken as missing: {place}"
     reasons = results.missing[results.missing["column"] == "step_time_s"]["reason"]
     assert reasons.tolist() == ["not a finite number", "its step time is -1 s, which is not a time"]
+
+
+def test_what_was_noted_of_a_run_is_in_the_frames_of_its_cases(tmp_path: Path) -> None:
+    """Of each round, operation, kernel and roof as well; a machine may have runs with other notes."""
+    session = build.session(build.roofs(), noted={"zone": "us-east1-b"})
+    build.result(tmp_path / "a.json", [profiled(timing=build.timing(0.1))], of=session)
+    made = rl.load(tmp_path)
+    for name in ("cases", "rounds", "operations", "kernels", "roofs"):
+        assert set(getattr(made, name)["note_zone"]) == {"us-east1-b"}, name
+    assert "note_zone" not in made.machines
 
 
 @pytest.mark.parametrize("name", FRAMES)

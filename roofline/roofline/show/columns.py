@@ -60,7 +60,17 @@ def notes_of(points: Iterable[Point]) -> list[Column[Point]]:
     """A column for each thing that users noted of the runs."""
     sessions = (point.result.session for point in points)
     names = dict.fromkeys(name for session in sessions if session is not None for name in session.noted)
-    return [_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names]
+    return [_kind(f"note_{name}", _note_title(name), "session", by=_note(name)) for name in names]
+
+
+def is_column(name: str) -> bool:
+    """Whether a column of the cases has this name or heading."""
+    return any(name in (column.name, column.title) for column in CASE_COLUMNS)
+
+
+def _note_title(name: str) -> str:
+    """The flag refuses the name of a column, but not in a file that another version or a person wrote."""
+    return f"note {printable(name)}" if is_column(name) else printable(name)
 
 
 def _note(name: str) -> Callable[[Session], str | None]:

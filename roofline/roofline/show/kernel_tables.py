@@ -16,7 +16,7 @@ from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Record
 from roofline.show import step_notes
-from roofline.show.columns import pick
+from roofline.show.columns import notes_of, pick
 from roofline.show.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
@@ -82,9 +82,10 @@ def kernels_table(points: Sequence[Point], *, by_kind: bool = False) -> Table[Ke
     """Every kernel, or kind, by both sources, for a program to read; none of a case without a record."""
     points = [point for point in points if point.benchmark.record is not None]
     lines = [_lines(point, source) for point in points for source in _SOURCES]
+    noted = [column.of(_POINT) for column in notes_of(points)]
     return Table(
         title="Kinds of kernels" if by_kind else "Kernels",
-        columns=_KINDS if by_kind else _KERNELS,
+        columns=[*(_KINDS if by_kind else _KERNELS), *noted],
         rows=[row for own in lines for row in (_kinds(own) if by_kind else own)],
         notes=[note for point in points for note in step_notes.about_status(_record(point))],
     )

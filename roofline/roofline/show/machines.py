@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
-from roofline.show.columns import pick
+from roofline.show.columns import notes_of, pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant, some_of
 
@@ -101,9 +101,10 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
         for point in group
     ]
     first = next(iter(names.values()), "")
+    noted = [column.of(attrgetter("point")) for column in notes_of(row.point for row in rows)]
     return Table(
         title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
-        columns=[*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP, *_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)],
+        columns=[*_COLUMNS, *noted],
         rows=rows,
         display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
         section=lambda row: row.point.id,
@@ -134,6 +135,12 @@ _DIFFERING: Column[Row] = number("sources_differ_in", "other sources")
 
 def _of(*names: str) -> list[Column[Row]]:
     return [column.of(attrgetter("point")) for column in pick(*names)]
+
+
+_COLUMNS = (
+    *(*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP),
+    *(*_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)),
+)
 
 
 def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) -> dict[Machine, str]:

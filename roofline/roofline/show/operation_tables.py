@@ -19,7 +19,7 @@ from roofline.model.operations import (
 from roofline.model.points import Point
 from roofline.schema.record import OutsideTime, Profile
 from roofline.show import step_notes
-from roofline.show.columns import pick
+from roofline.show.columns import notes_of, pick
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut
@@ -71,7 +71,8 @@ def taken_apart(points: Sequence[Point]) -> tuple[list[Taken], list[tuple[Point,
 def operations_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
     """Every operation of every case, the worst of each case first: what ``operations.csv`` holds."""
     rows = [_operation(case, one) for case in taken for one in case.step.operations]
-    return Table(title="Operations", columns=_OPERATIONS, rows=rows, notes=notes)
+    noted = [column.of(_POINT) for column in notes_of(case.point for case in taken)]
+    return Table(title="Operations", columns=[*_OPERATIONS, *noted], rows=rows, notes=notes)
 
 
 def kinds_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
