@@ -186,7 +186,7 @@ class PageData:
         opens = [self._number[id(row.point)] for row in beside.rows]
         return {
             "title": beside.title,
-            "table": table_data(columns, beside.rows, opens=opens),
+            "table": table_data(columns, beside.rows, opens=opens, extra=("samples_per_s_sd", "latency_median_s")),
             "notes": list(beside.notes),
         }
 
