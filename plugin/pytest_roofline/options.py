@@ -151,6 +151,13 @@ SETTINGS: tuple[Setting, ...] = (
         help="Budget of timed rounds for a case (adaptive). Default: 10.",
     ),
     Setting(
+        name="case_timeout",
+        metavar="SECONDS",
+        parse=number(0),
+        help="End the run, with what was measured, in a case whose test takes longer; --resume then leaves it out. "
+        "Default: none.",
+    ),
+    Setting(
         name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
     ),
     Setting(
@@ -341,6 +348,7 @@ class Options:
     margin: float
     confidence: float
     max_time: float
+    case_timeout: float | None
     seed: int
     deterministic: bool
     cudnn_benchmark: bool

@@ -259,6 +259,7 @@ def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> 
 
     from pytest_roofline.profilers.perf_stat import PerfStat
     from pytest_roofline.session import results_file
+    from pytest_roofline.session.case_timeout import CaseTimeout
     from pytest_roofline.session.hooks import SessionHooks, commit_info
     from pytest_roofline.session.progress import on_terminal
     from pytest_roofline.session.run import RUN, Run
@@ -306,7 +307,11 @@ def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> 
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
     left = {item.nodeid: run.planned[item.nodeid] for item in items if item.nodeid in run.planned}
-    config.pluginmanager.register(SessionHooks(run, config, len(left)), "roofline-session")
+    hooks = SessionHooks(run, config, len(left))
+    config.pluginmanager.register(hooks, "roofline-session")
+    if chosen.case_timeout is not None and disabled(config) is None and not worker:
+        limit = CaseTimeout(run, config, chosen.case_timeout, spelled(config, "case_timeout"), hooks.save)
+        config.pluginmanager.register(limit, "roofline-case-timeout")
     run.progress = None if chosen.no_progress else on_terminal(config, left, place)
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")

@@ -121,6 +121,8 @@ ROWS = (
     Row("margin", "--margin 2%", lambda run: run.plan.margin == 0.02),
     Row("confidence", "--confidence 0.99", lambda run: run.plan.confidence == 0.99),
     Row("max_time", "--max-time 4", lambda run: run.plan.max_time_s == 4.0),
+    # What this does is held in tests/plugin/session/test_case_timeout.py.
+    Row("case_timeout", "--case-timeout 60", lambda run: run.options.case_timeout == 60.0),
     Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
     Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
     Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),

@@ -41,7 +41,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Mode = Literal["train", "infer", "roof", "input"]
 CheckStatus = Literal["passed", "failed", "not_made"]
 StopReason = Literal["margin", "budget", "fixed", "input_ended"]
-Outcome = Literal["failed", "skipped", "out_of_memory", "error", "not_run"]
+Outcome = Literal["failed", "skipped", "out_of_memory", "timeout", "error", "not_run"]
 RoofKind = Literal["flop", "byte", "latency"]
 RoofSource = Literal["measured", "spec"]
 

@@ -1,0 +1,60 @@
+"""A case that hangs ends the run with all that was measured, and is left out when the run is resumed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from roofline.results import journal
+from roofline.schema.record import KEY
+from tests.plugin.foreign import QUICK
+
+HANGS = """
+    import os, signal, time, torch
+    from torch import nn
+    from pytest_roofline.session import case_timeout
+
+    case_timeout.GRACE_S = 1.0
+
+    def step(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    def test_a(roofline):
+        step(roofline)
+
+    def test_b(roofline):
+        if os.environ["HANGS"] == "deaf":
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        time.sleep(600)
+
+    def test_c(roofline):
+        step(roofline)
+"""
+
+MEASURE = (*QUICK, "--roofline-results", "results", "--roofline-roofs", "off", "--roofline-case-timeout", "8")
+
+
+@pytest.mark.skipif("sys.platform == 'win32'")
+@pytest.mark.parametrize("kind", ["waits", "deaf"])
+def test_a_case_that_hangs_ends_the_run(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """One that can be reached lets the run make its JSON; of one in a kernel that never ends the journal stays."""
+    project.makepyfile(HANGS)
+    monkeypatch.setenv("HANGS", kind)
+    result = project.runpytest_subprocess(*MEASURE)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    told = result.stdout.str() + result.stderr.str()
+    assert "it was still running after 8 s (--roofline-case-timeout)" in told
+    (path,) = (one for one in (project.path / "results").rglob("*") if one.is_file())
+    assert path.suffix == {"waits": ".json", "deaf": ".journal"}[kind]
+    content = journal.load(path)
+    assert [row["name"] for row in content["benchmarks"]] == ["test_a"]
+    assert [(one["id"], one["outcome"]) for one in content[KEY]["not_measured"]] == [("test_b", "timeout")]
+    assert content[KEY]["not_run"] == ["test_c"]
+    resumed = project.runpytest_subprocess(*MEASURE, "--roofline-resume")
+    assert resumed.ret == 0
+    (path,) = (one for one in (project.path / "results").rglob("*.json") if one.is_file())
+    done: dict[str, Any] = json.loads(path.read_text())
+    assert [row["name"] for row in done["benchmarks"]] == ["test_a", "test_c"]
+    assert [(one["id"], one["outcome"]) for one in done[KEY]["not_measured"]] == [("test_b", "timeout")]
