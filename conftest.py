@@ -43,6 +43,8 @@ def pytest_collection(session: pytest.Session) -> None:
     """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
     if suite.is_asked_for(session.config, _PERFTESTS):
         suite.prepare(session.config)
+    else:
+        suite.refuse_flags(session.config)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

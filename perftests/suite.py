@@ -19,7 +19,7 @@ from pytest_roofline.config import idle_flags, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.plugin import ANNOUNCED, NOTES, kind_of
-from pytest_roofline.settings import SettingError, resolve, source
+from pytest_roofline.settings import Given, SettingError, resolve, source
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import layouts
@@ -181,6 +181,18 @@ def is_asked_for(config: pytest.Config, folder: Path) -> bool:
         if path == folder or folder in path.parents or path in folder.parents:
             return True
     return False
+
+
+def refuse_flags(config: pytest.Config) -> None:
+    """Refuse the suite's flags where other tests run, as those of `testpaths` do if the suite's folder is forgotten.
+
+    :raises pytest.UsageError: one is given.
+    """
+    given: list[Given | None] = [getattr(config.option, setting.dest, None) for setting in SETTINGS]
+    if flags := [one.flag for one in given if one is not None]:
+        raise pytest.UsageError(
+            f"{', '.join(flags)}: for cases of perftests alone, and they are not asked for. Begin with pytest perftests"
+        )
 
 
 def prepare(config: pytest.Config) -> Suite:

@@ -14,14 +14,26 @@ import pytest
 import torch
 
 from perftests.matrix import CaseSpec
-from perftests.suite import Suite, is_asked_for
+from perftests.suite import Suite, is_asked_for, refuse_flags
 from pytest_roofline.device import device_memory
+from pytest_roofline.settings import Given
 from tests import forked
 from tests.forked import ROOT
 
 
 def config(folder: Path, *arguments: str) -> Any:
     return SimpleNamespace(args=list(arguments), invocation_params=SimpleNamespace(dir=folder))
+
+
+def test_flags_of_the_suite_need_the_suite() -> None:
+    """Else this repository's own tests would run, and nothing would be measured."""
+    given = SimpleNamespace(roofline_model=Given("mlp", "--model"), roofline_batch=Given("8", "--roofline-batch"))
+    message = (
+        r"^--model, --roofline-batch: for cases of perftests alone, and they are not asked for\. Begin with pytest"
+    )
+    with pytest.raises(pytest.UsageError, match=message):
+        refuse_flags(SimpleNamespace(option=given))  # type: ignore[arg-type]
+    refuse_flags(SimpleNamespace(option=SimpleNamespace(roofline_device=Given("cpu", "--device"))))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
