@@ -124,6 +124,8 @@ class SessionHooks:
             wrong = True
         elif ended and not failed and asks_for_bounds and not self._tell_not_held():
             wrong = True
+        elif exitstatus == pytest.ExitCode.INTERRUPTED and not run.records:
+            run.printed.append("no results: the run was stopped before its first case was measured.")
         if wrong:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):

@@ -38,6 +38,7 @@ class ResultsFile:
         stem = f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{commit}"
         place = folder.absolute() / label  # a test may change the current folder
         self._size = 0
+        self._made = [one for one in (place, *place.parents) if not one.exists()]
         try:
             place.mkdir(parents=True, exist_ok=True)
             self._open(place, stem)
@@ -68,6 +69,7 @@ class ResultsFile:
         :raises ResultsError: it can't be opened, or its run still writes it.
         """
         file = cls.__new__(cls)
+        file._made = []
         file.journal, file.path = path, path.with_suffix(".json")
         try:
             file._descriptor = os.open(path, os.O_RDWR)
@@ -134,9 +136,13 @@ class ResultsFile:
         return self.path.with_name(f"{self.path.stem}.{name}")
 
     def discard(self) -> None:
-        """Leave nothing of a run that measured nothing."""
-        if not self.path.exists():
-            self._discard_journal()
+        """Leave nothing of a run that measured nothing, no folder either that was made for it."""
+        if self.path.exists():
+            return
+        self._discard_journal()
+        with suppress(OSError):  # another run uses it by now
+            for folder in self._made:
+                folder.rmdir()
 
     def _discard_journal(self) -> None:
         with suppress(OSError):
