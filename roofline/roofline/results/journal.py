@@ -101,6 +101,7 @@ def read(text: str) -> Journal:
         raise JournalError("its first line is missing, cut off or damaged, so nothing in it can be used") from error
     rows: dict[int, Any] = {}
     finished: set[str] = set()
+    damaged: dict[str, int] = {}
     running: str | None = None
     for number, line in enumerate(rest, 2):
         try:
@@ -112,14 +113,24 @@ def read(text: str) -> Journal:
             reasons, changed, ended = list(added["not_measured"]), dict(added["session"]), set(added["finished"])
         except (ValueError, KeyError, TypeError, AttributeError):
             notes.append(f"line {number} of the run's journal is cut off or damaged: what it held is lost")
+            if running is not None and running not in finished:
+                damaged.setdefault(running, number)
             continue
         rows |= its_rows
         not_measured += reasons
         session |= changed
         finished |= ended
     content["benchmarks"] = [rows[place] for place in sorted(rows)]
-    content[KEY] = session | progress(planned, finished) | {"not_measured": not_measured, "notes": notes}
+    lost = {test: number for test, number in damaged.items() if test in planned and test not in finished}
+    not_measured += [_lost(planned[test], number) for test, number in lost.items()]
+    content[KEY] = session | progress(planned, finished | lost.keys()) | {"not_measured": not_measured, "notes": notes}
     return Journal(content, planned, frozenset(finished), None if running in finished else running)
+
+
+def _lost(case: str, line: int) -> dict[str, str]:
+    """The reason of a case that had begun before a damaged line, as `roofline.schema.record.NotMeasured` has it."""
+    reason = f"it began, and line {line} of the journal, which may have held it, is damaged"
+    return {"id": case, "outcome": "error", "reason": reason}
 
 
 def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:

@@ -102,6 +102,23 @@ def test_a_byte_that_is_no_text_damages_its_line_alone(tmp_path: Path) -> None:
     assert (code, "line 3 of the run's journal is cut off or damaged" in told) == (0, True)
 
 
+def test_a_case_of_a_damaged_line_began(tmp_path: Path) -> None:
+    """It isn't told as not run; a run that is resumed measures it again."""
+    first, *others = RUN.splitlines()
+    began = [json.dumps({"began": test}) for test in PLANNED]
+    text = "\n".join([first, began[0], "damaged", began[1], others[1], began[2], others[3], began[3], "cut"])
+    path = tmp_path / "a.journal"
+    path.write_text(text)
+    session = read_file(path).session
+    assert session is not None
+    assert (session.finished, session.not_run) == (4, ())
+    assert [f"{one.id} {one.why}" for one in session.not_measured if one.outcome == "error"] == [
+        "test_a error: it began, and line 3 of the journal, which may have held it, is damaged",
+        "test_d error: it began, and line 9 of the journal, which may have held it, is damaged",
+    ]
+    assert journal.read(text).finished == {PLANNED[1], PLANNED[2]}
+
+
 WITHOUT_NOTES = lines().replace('"notes"', '"note"')
 
 
