@@ -57,9 +57,20 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     )
 
 
+def _marks(config: pytest.Config) -> bool:
+    """Whether the general markers are ours.
+
+    :raises pytest.UsageError: the option is neither true nor false; pytest's own message doesn't name it.
+    """
+    try:
+        return bool(config.getini("roofline_markers"))
+    except (ValueError, pytest.UsageError) as error:  # which of them depends on pytest's version
+        raise pytest.UsageError(f"roofline_markers in the ini file: {error}: use true or false") from error
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Words such as cpu and train may be markers of the project's own, with a meaning of their own.
-    for marker in (*MARKERS, *(GENERAL_MARKERS if config.getini("roofline_markers") else ())):
+    for marker in (*MARKERS, *(GENERAL_MARKERS if _marks(config) else ())):
         config.addinivalue_line("markers", marker)
 
 
@@ -122,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in cases:
         benchmark_timer.install(item)
     items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
-    if not config.getini("roofline_markers"):
+    if not _marks(config):
         return
     kind = kind_of(config)
     other = set()

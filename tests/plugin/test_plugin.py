@@ -8,10 +8,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from perftests import suite_options
+from pytest_roofline import plugin
 from pytest_roofline.config import options_of
 from pytest_roofline.options import SETTINGS
 from roofline.results import journal
@@ -37,6 +40,18 @@ def test_markers_are_registered_where_they_are_asked_for(project: pytest.Pyteste
     shown = project.runpytest_subprocess("--markers").stdout.str()
     for name in ("cpu", "cuda", "mps", "train", "infer", "input"):
         assert f"@pytest.mark.{name}:" in shown
+
+
+def test_an_option_that_is_no_truth_value_is_named() -> None:
+    """pytest says only that 'maybe' is none."""
+
+    def getini(_: str) -> bool:
+        raise ValueError("invalid truth value 'maybe'")
+
+    config: Any = SimpleNamespace(getini=getini)
+    message = "roofline_markers in the ini file: invalid truth value 'maybe': use true or false"
+    with pytest.raises(pytest.UsageError, match=message):
+        plugin.pytest_configure(config)
 
 
 def test_a_project_may_use_the_markers_of_the_plugin_without_asking(project: pytest.Pytester) -> None:

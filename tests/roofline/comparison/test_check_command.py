@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from roofline.comparison.comparison import how_to_make
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json
 from tests.roofline import build
@@ -46,6 +47,11 @@ def test_a_missing_baseline_says_how_to_make_one(
     assert (code, out) == (3, "")
     assert f"no baseline: {path} doesn't exist." in err
     assert command.format(path=path) in err
+
+
+def test_a_baseline_is_made_in_a_folder() -> None:
+    """What is there and is none can't be one."""
+    assert how_to_make(Path("/dev/null")).endswith(" --roofline-results=FOLDER")
 
 
 def test_nothing_matched_does_not_pass_though_removed_cases_are_allowed(run: Run, tmp_path: Path) -> None:

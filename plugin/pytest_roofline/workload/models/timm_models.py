@@ -29,7 +29,7 @@ def check(name: str) -> None:
     if name not in known and not timm.is_model(name):
         near = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=3)
         hint = f"; near matches: {', '.join(f'timm:{one}' for one in near)}" if near else ""
-        raise UnknownModel(f"timm {timm.__version__} has no model {name!r}{hint}; it has {len(known)}")
+        raise UnknownModel(f"timm {timm.__version__} has no model {name!r}{hint}; timm.list_models() has {len(known)}")
     try:
         timm.get_pretrained_cfg(name)
     except RuntimeError as error:  # a tag after the point that the model doesn't have
