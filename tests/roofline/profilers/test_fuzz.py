@@ -66,7 +66,7 @@ def _ncu(path: Path) -> int:
     for form in FORMATS:
         assert render(table(counted, by_kernel(counted.kernels), "kernel", with_total=True), form, 80)
     for one in json.loads(render(table(counted, counted.kernels, "kernel", with_total=False), "json", 80)):
-        for name in QUANTITY_NAMES:
+        for name in (*QUANTITY_NAMES, "share_of_time", "intensity_flop_per_byte", "tensor_cores"):
             assert one[name] is not None or name in one["missing"]
     return len(counted.kernels)
 

@@ -70,6 +70,7 @@ def test_json(run: Run, path: Path) -> None:
     assert missing == {
         "l2_byte": "lts__t_bytes.sum was not collected",
         "l1_byte": "l1tex__t_bytes.sum was not collected",
+        "tensor_cores": "nothing that was collected tells whether they did anything",
     }
     assert (second["kind"], second["flop"], second["intensity_flop_per_byte"]) == ("elementwise", 0.0, 0.0)
 

@@ -145,14 +145,15 @@ def together(kernels: Sequence[KernelSum], name: str, kind: str | None) -> Kerne
     """The sums over kernels."""
     missing: dict[str, str] = {}
     amounts = {name: _sum(kernels, name, missing) for name in NAMES}
+    tensor_cores = _any([one.tensor_cores for one in kernels])
     return KernelSum(
         name=name,
         kind=kind,
         launches=sum(one.launches for one in kernels),
         amounts=amounts,
         flop_by_pipe=_sum_by_pipe(kernels, missing),
-        tensor_cores=_any([one.tensor_cores for one in kernels]),
-        missing=_with_intensity(missing, amounts),
+        tensor_cores=tensor_cores,
+        missing=_with_derived(missing, amounts, tensor_cores),
     )
 
 
@@ -171,7 +172,7 @@ def _kernel(launch: Launch, found: LaunchAmounts) -> KernelSum:
         amounts=amounts,
         flop_by_pipe=found.flop_by_pipe,
         tensor_cores=found.tensor_cores,
-        missing=_with_intensity(missing, amounts),
+        missing=_with_derived(missing, amounts, found.tensor_cores),
     )
 
 
@@ -182,11 +183,18 @@ def _grouped(kernels: Iterable[KernelSum], key: Callable[[KernelSum], str]) -> l
     return slowest_first(together(group, name, group[0].kind) for name, group in groups.items())
 
 
-def _with_intensity(missing: Mapping[str, str], amounts: Mapping[str, float | None]) -> dict[str, str]:
+def _with_derived(
+    missing: Mapping[str, str], amounts: Mapping[str, float | None], tensor_cores: bool | None
+) -> dict[str, str]:
+    reasons = dict(missing)
     lacking = next((name for name in ("flop", "dram_byte") if amounts[name] is None), None)
     if lacking is not None:
-        return {**missing, "intensity": f"no {lacking}: {missing[lacking]}"}
-    return dict(missing) if amounts["dram_byte"] else {**missing, "intensity": "no byte of DRAM was moved"}
+        reasons["intensity_flop_per_byte"] = f"no {lacking}: {missing[lacking]}"
+    elif not amounts["dram_byte"]:
+        reasons["intensity_flop_per_byte"] = "no byte of DRAM was moved"
+    if tensor_cores is None:
+        reasons["tensor_cores"] = "nothing that was collected tells whether they did anything"
+    return reasons
 
 
 def _sum(kernels: Sequence[KernelSum], quantity: str, missing: dict[str, str]) -> float | None:

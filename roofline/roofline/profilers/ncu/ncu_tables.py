@@ -45,6 +45,10 @@ def table(counted: CountedCapture, kernels: Sequence[KernelSum], what: str, *, w
         time_s = one.amounts["time_s"]
         return time_s / total_s if time_s is not None and total_s else None
 
+    def missing(one: KernelSum) -> dict[str, str]:
+        why = one.missing.get("time_s") or total.missing.get("time_s", "the times of all launches add up to 0")
+        return dict(one.missing) if of_time(one) is not None else {**one.missing, "share_of_time": why}
+
     name = words(what, get="name", show=partial(shortened, width=_WIDE), narrow=partial(shortened, width=_NARROW))
     shown = [
         name,
@@ -61,7 +65,12 @@ def table(counted: CountedCapture, kernels: Sequence[KernelSum], what: str, *, w
     sums = [scaled(amount, unit) for name, unit in units.items() if (amount := total.amounts[name]) is not None]
     return Table(
         title=f"{total.launches} launch{'' if total.launches == 1 else 'es'} under ncu: {', '.join(sums) or 'no sums'}",
-        columns=[*shown, *(column for column in _AMOUNTS.values() if column not in shown), *_MORE],
+        columns=[
+            *shown,
+            *(column for column in _AMOUNTS.values() if column not in shown),
+            _BY_PIPE,
+            number("missing", get=missing),
+        ],
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
         notes=[*notes(counted), *([] if with_total else _counted_by(counted))],
@@ -121,9 +130,8 @@ _LAUNCHES = number("launches", drop=1)
 _AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
 _INTENSITY = number("intensity_flop_per_byte", "FLOP/\nbyte", "intensity", significant)
 _TENSOR_CORES = words("tensor_cores", "tensor\ncores", show=lambda used: "yes" if used else "no", drop=2)
-_MORE: tuple[Column[KernelSum], ...] = (
-    number("flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)),
-    number("missing", get=lambda one: dict(one.missing)),
+_BY_PIPE: Column[KernelSum] = number(
+    "flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)
 )
 
 

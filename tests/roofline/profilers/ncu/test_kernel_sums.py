@@ -78,7 +78,7 @@ def test_a_sum_with_a_hole_is_none() -> None:
         None,
     )
     assert total.missing["dram_byte"] == "2 of 3 launches have none, first 'b': dram__bytes_read.sum was not collected"
-    assert total.missing["intensity"].startswith("no dram_byte: ")
+    assert total.missing["intensity_flop_per_byte"].startswith("no dram_byte: ")
     everywhere = _counted(_launch("a"), _launch("b")).total
     assert everywhere.missing["time_s"] == "gpu__time_duration.sum was not collected"
 
@@ -100,7 +100,7 @@ def test_no_traffic_has_no_intensity() -> None:
     """And no infinite one."""
     (one,) = _counted(_launch("a", 1.0, 5.0, 0.0)).kernels
     assert (one.amounts["dram_byte"], one.intensity) == (0.0, None)
-    assert one.missing["intensity"] == "no byte of DRAM was moved"
+    assert one.missing["intensity_flop_per_byte"] == "no byte of DRAM was moved"
 
 
 def test_a_kernel_named_for_tensor_cores_that_were_not_counted() -> None:
