@@ -105,11 +105,15 @@ def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
 
 
 def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
-    """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units."""
+    """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units of numbers."""
     import pandas as pd
 
     made = pd.DataFrame({name: _series(values, dtype, name) for name, (values, dtype) in columns.items()})
-    made.attrs["units"] = {name: unit for name in columns if (unit := unit_of(name)) is not None}
+    made.attrs["units"] = {
+        name: unit
+        for name, dtype in made.dtypes.items()
+        if dtype in ("Float64", "Int64") and (unit := unit_of(str(name))) is not None
+    }
     return made
 
 

@@ -23,8 +23,10 @@ _BY_ENDING = {
     "flop_per_s": "FLOP/s",
     "byte_per_s": "B/s",
     "flop_per_byte": "FLOP/B",
+    "instructions_per_cycle": "instructions/cycle",
     "samples_per_s": "samples/s",
     "flop": "FLOP",
+    "mac": "MAC",
     "byte": "B",
     "hz": "Hz",
     "s": "s",
@@ -34,7 +36,8 @@ _BY_ENDING = {
 }
 _AFTER_THE_UNIT = re.compile(r"(_low|_high|_sd|_per_step|_per_sample)+$")
 _RELATIVE = re.compile(
-    r"fraction_of_.*|(.*_)?share(_of_.*)?|margin|spread|confidence|speed_up|change|chance|least_effect|.*_over_.*"
+    r"(.*_)?fraction_of_.*|(.*_)?share(_.*)?|margin|spread|between_sessions|within_session|confidence|speed_up"
+    r"|(.*_)?change|chance|least_effect|least_detectable|.*_over_.*|.*_slowest_round"
 )
 
 

@@ -13,6 +13,7 @@ from roofline.text.units import (
     signed,
     significant,
     some_of,
+    unit_of,
 )
 
 
@@ -33,6 +34,28 @@ from roofline.text.units import (
 def test_scaled(value: float | None, shown: str) -> None:
     """The largest prefix that leaves at least 1 is chosen; beyond the last one the number grows."""
     assert scaled(value, "s") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("step_time_s", "s"),
+        ("forward_mac_per_sample", "MAC"),
+        ("instructions_per_cycle", "instructions/cycle"),
+        ("l2_intensity_flop_per_byte", "FLOP/B"),
+        *(
+            (name, "1")
+            for name in (
+                *("base_fraction_of_roof", "min_fraction_of_speed_of_light", "new_slowest_round", "share_compute"),
+                *("share_of_time", "throttle_share", "between_sessions", "within_session", "slowest_over_fastest"),
+            )
+        ),
+        ("batch", None),
+    ],
+)
+def test_a_name_says_its_unit(name: str, unit: str | None) -> None:
+    """A share, and whatever is relative to something of its kind, has 1."""
+    assert unit_of(name) == unit
 
 
 def test_rounding_may_change_the_prefix() -> None:
