@@ -166,11 +166,13 @@ def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
     :raises ReadError: a named file can't be read, or no rule had anything to look at.
     """
     table = _table(devices)
-    reading = read_tables(_paths(files), table)
+    paths = _paths(files)
+    reading = read_tables(paths, table)
     if reading.refused:
         raise ReadError(reading.refused[0], *reading.refused[1:])
     if not reading.rows:
-        raise ReadError(f"nothing to read; looked for {', '.join(SUFFIXES)} files.", *reading.skipped)
+        named = ", ".join(map(str, paths))
+        raise ReadError(f"{named}: nothing to read; looked for {', '.join(SUFFIXES)} files.", *reading.skipped)
     found = apply_rules(reading.rows, table)
     if not found.examined:
         raise ReadError("no rule had anything to look at: the files state too little to contradict themselves.")

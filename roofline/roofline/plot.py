@@ -196,7 +196,12 @@ def _style(results: Results) -> Style:
 
 
 def _chosen(results: Results, machine: str | None, case: str | None, *, all_sessions: bool = False) -> list[Point]:
-    """:raises ValueError: there is nothing of this machine or case."""
+    """:raises ValueError: there is nothing of this machine or case.
+    :raises TypeError: something else than results.
+    """
+    if not isinstance(results, Results):
+        given = type(results).__name__
+        raise TypeError(f"{given}: a figure takes what roofline.load('results/') returns, no path and no frame of it.")
     sessions = cases(results.points)
     points = list(sessions if all_sessions else newest(sessions)[0])
     if not points:

@@ -36,6 +36,7 @@ def test_cases_have_the_columns_of_points_and_metrics(results: Results) -> None:
     assert {"step_time_s", "fraction_of_roof_low", "speed_of_light_s", "bound", "peak_reserved_byte"} <= set(cases)
     assert cases.attrs["units"]["attained_flop_per_s"] == "FLOP/s"
     assert cases.attrs["units"]["peak_reserved_byte"] == "B"
+    assert "repeat_step_time_s" not in cases.attrs["units"]  # a text, of several times
     dtypes = {name: str(dtype) for name, dtype in cases.dtypes.items()}
     assert (dtypes["batch"], dtypes["step_time_s"], dtypes["valid"]) == ("Int64", "Float64", "boolean")
     assert (dtypes["precision"], dtypes["case"], dtypes["started_at"]) == (
@@ -252,7 +253,7 @@ def test_a_folder_has_the_files_that_the_command_finds_there(tmp_path: Path) -> 
     for function, told in (
         (rl.nsys, r"no file there ends in \.sqlite"),
         (rl.trace, r"no file there ends in \.json or \.json\.gz"),
-        (rl.audit, "nothing to read; looked for"),
+        (rl.audit, rf"{tmp_path.name}: nothing to read; looked for"),
     ):
         with pytest.raises(rl.ReadError, match=told):
             function(tmp_path)

@@ -241,6 +241,15 @@ def test_variability_of_very_many_cases_has_those_that_vary_most(tmp_path: Path)
     assert "Not drawn: 6 cases that vary less" in words(axes.figure)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
+def test_what_is_no_results_is_refused(tmp_path: Path, draw: Callable[..., Axes]) -> None:
+    """As a path, or one of their frames."""
+    results = _results(tmp_path, build.record())
+    for given, kind in ((str(tmp_path), "str"), (results.cases, "DataFrame")):
+        with pytest.raises(TypeError, match=rf"^{kind}: a figure takes what roofline\.load\('results/'\) returns"):
+            draw(given)
+
+
 def test_operations_under_the_roofs_or_as_bars(tmp_path: Path) -> None:
     """40 ms have twice the area of 20; the longest bar is at the top."""
     results = _results(tmp_path, _timed(), build.record(case=build.case(model="vgg16")))
