@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from roofline.schema import expected, record
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.show.render import one_line
 from roofline.text.units import unit_of
+from tests.golden import corpus
 
 PAGE = Path(__file__).with_name("reference.md")
 
@@ -73,6 +77,8 @@ def reference() -> str:
         _table(("column", "title", "unit", "from or meaning"), map(_column, CASE_COLUMNS)),
         "Other frames of `rl.load(...)`, and `rl.devices()`, with units:",
         _table(("frame", "columns"), _frames()),
+        "Of other commands (CSV, JSON, Parquet), with units:",
+        _table(("command", "columns"), _tables()),
         "## Fields of the record",
         "`extra_info.roofline` of each benchmark in a results file is a *Record*, `machine_info.roofline` a *Machine*, "
         "and the key `roofline` of the file a *Session*.",
@@ -210,8 +216,44 @@ def _frames() -> Iterator[tuple[str, str]]:
     nothing = Results(())
     frames = {name: getattr(nothing, name) for name in ("rounds", "operations", "kernels", "roofs", "missing")}
     for name, frame in {**frames, "devices": devices()}.items():
-        columns = [f"`{column}`{f' ({unit})' if (unit := unit_of(column)) else ''}" for column in frame.columns]
-        yield f"`{name}`", ", ".join(columns)
+        yield f"`{name}`", _with_units(frame.columns)
+
+
+_SHOWN = {
+    "compare": "compare-one",
+    "check NEW --baseline BASE": "check-one",
+    "check NEW --expect": "check-expect-cuda",
+    "machines": "machines-three",
+    "sessions": "sessions-quiet",
+    "ops RESULT": "ops-all",
+    "ops RESULT CASE": "ops-operations",
+    "ops RESULT CASE --by kind": "ops-kinds",
+    "ops RESULT CASE --by kernel": "ops-kernels",
+    "ops RESULT CASE --by counters": "ops-counters",
+    "ncu": "ncu-raw",
+    "nsys": "nsys-export",
+    "trace": "trace-one",
+    "audit": "audit-pooled",
+}
+"""Commands as users know them, each with one of the golden corpus that shows all of its columns."""
+
+
+def _tables() -> Iterator[tuple[str, str]]:
+    """Yield each command with the columns of its JSON; of several tables, each with its own."""
+    commands = corpus.commands()
+    with corpus.inputs():
+        for shown, name in _SHOWN.items():
+            out = io.StringIO()
+            with redirect_stdout(out), redirect_stderr(io.StringIO()):
+                cli.main([*commands[name], "--format", "json"])
+            rows = json.loads(out.getvalue())
+            for table in dict.fromkeys(row.get("table") for row in rows):
+                own = next(row for row in rows if row.get("table") == table)
+                yield f"`{shown}`{f' table `{table}`' if table else ''}", _with_units(own)
+
+
+def _with_units(columns: Iterable[str]) -> str:
+    return ", ".join(f"`{column}`{f' ({unit})' if (unit := unit_of(column)) else ''}" for column in columns)
 
 
 def _audited() -> Iterator[tuple[str, str]]:

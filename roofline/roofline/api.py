@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline import frames
-from roofline.audits.audit import audit as apply_rules
+from roofline.audits.auditing import audit as apply_rules
 from roofline.audits.findings import findings_table
 from roofline.audits.reading import SUFFIXES
 from roofline.audits.reading import read as read_tables

@@ -5,7 +5,7 @@ reading (JSON or table) -> `StatedRow` -> rules -> report. A new kind of table i
 
 from __future__ import annotations
 
-from roofline.audits.audit import Audit, audit, on_devices
+from roofline.audits.auditing import Audit, audit, on_devices
 from roofline.audits.reading import SUFFIXES, AuditFiles, read, rows_of
 from roofline.audits.rules import RULES
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.audits.audit import Audit
+from roofline.audits.auditing import Audit
 from roofline.audits.row import StatedRow
 from roofline.audits.rule import Contradiction, Rule
 from roofline.show.tables import Column, Table, number, words

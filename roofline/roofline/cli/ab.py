@@ -11,7 +11,7 @@ import click
 from roofline.ab import turns_file
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
-from roofline.ab.table import found_in, verdict_table
+from roofline.ab.turns_table import found_in, verdict_table
 from roofline.cli.ab_options import failures, interruptible, rule_options, tell, temporary_folder
 from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit, try_to_write

@@ -21,14 +21,8 @@ _NAMING = (
 _NAMES = tuple(rule.name for rule in RULES)
 
 
-def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        emit([rules_table(RULES)], Output())
-        context.exit()
-
-
 @click.command(name="audit")
-@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.argument("files", nargs=-1, type=INPUT)
 @table_options
 @verbose_option
 @click.option(
@@ -54,9 +48,7 @@ def _show_rules(context: click.Context, _: click.Parameter, asked: bool) -> None
     help="NAME in `roofline devices` of what a table calls WORD, or of rows without a device.",
 )
 @devices_option
-@click.option(
-    "--rules", is_flag=True, is_eager=True, expose_value=False, callback=_show_rules, help="Show the rules and exit."
-)
+@click.option("--rules", is_flag=True, help="Show the rules, and look at no file.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -67,6 +59,7 @@ def command(
     chosen: tuple[str, ...],
     named: tuple[str, ...],
     devices: Path | None,
+    rules: bool,
 ) -> None:
     """Look for contradictions in FILES: results of pytest-benchmark, timm's benchmark tables, tables of your own.
 
@@ -76,6 +69,11 @@ def command(
     Exit code: 0 nothing found, 1 contradictions found, 3 nothing to read, rules that found nothing to look at, or,
     whatever was found in the others, a named file that can't be read.
     """
+    if rules:
+        emit([rules_table(RULES)], output)
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILES...'.")
     table = device_table(devices)
     own_tolerances = _tolerances(tolerances)
     names, otherwise = _devices(named, table)
@@ -91,8 +89,8 @@ def command(
         if file.unknown:
             unknown = f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}"
             say(unknown, err=True)
-    rules = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
-    found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, rules)
+    applied = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
+    found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, applied)
     if reading.rows:
         emit([findings_table(found, verbose=verbose or output.is_data)], output)
     if reading.refused:

@@ -22,18 +22,15 @@ _NUMBERS = {"point": POINT, "comma": COMMA}
 _CAPABILITY = re.compile(r"\d{1,2}\.\d")
 
 
-def _show_request(context: click.Context, parameter: click.Parameter, asked: str | None) -> None:
-    if asked is None or context.resilient_parsing:
-        return
-    if _CAPABILITY.fullmatch(asked) is None:
+def _capability(context: click.Context, parameter: click.Parameter, asked: str | None) -> str | None:
+    if asked is not None and _CAPABILITY.fullmatch(asked) is None:
         remedy = "`nvidia-smi --query-gpu=compute_cap --format=csv` tells it."
         raise click.BadParameter(f"{asked!r} is no compute capability, such as 9.0. {remedy}", context, parameter)
-    emit_text(request(asked), None)
-    context.exit()
+    return asked
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.argument("files", nargs=-1, type=INPUT)
 @click.option(
     "--by",
     type=click.Choice(("kernel", "kind", "launch")),
@@ -53,10 +50,8 @@ def _show_request(context: click.Context, parameter: click.Parameter, asked: str
 @click.option(
     "--ask",
     metavar="CC",
-    is_eager=True,
-    expose_value=False,
-    callback=_show_request,
-    help="Show the metrics to ask ncu for on a chip of this compute capability (9.0) and exit.",
+    callback=_capability,
+    help="Show the metrics to ask ncu for on a chip of this compute capability (9.0), and read no file.",
 )
 @table_options
 def ncu(
@@ -64,6 +59,7 @@ def ncu(
     by: By | None,
     decimal: str | None,
     nvtx_range: str | None,
+    ask: str | None,
     output: Output,
 ) -> None:
     """What Nsight Compute counted: time, FLOP, bytes and intensity of each kernel, and their sums.
@@ -73,6 +69,15 @@ def ncu(
 
     Exit code: 0, or 3 where a file can't be read, two don't belong together, or no launch is in the range.
     """
+    if ask is not None:
+        if output.form != "table":
+            raise click.UsageError(
+                "--ask shows a text, no table: leave --format out, or name a file that ends in .txt."
+            )
+        emit_text(request(ask), output.path)
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILES...'.")
     try:
         counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
     except ReadError as error:

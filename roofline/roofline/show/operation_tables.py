@@ -166,8 +166,8 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
 
 
 _SHARES_OF = (
-    "Shares, in %, of the step's time by what bounds its operations. Those of one case: `roofline ops RESULT CASE`, and"
-    " drawn by `roofline report RESULT --case CASE`."
+    "Shares of the step's time by what bounds its operations: in %, in CSV and JSON as fractions. Those of one case:"
+    " `roofline ops RESULT CASE`, and drawn by `roofline report RESULT --case CASE`."
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from roofline.ab.cases import AbCase
-from roofline.ab.table import found_in
+from roofline.ab.turns_table import found_in
 from roofline.comparison.gate import judge
 from tests.roofline.ab.made import (
     BUSY,

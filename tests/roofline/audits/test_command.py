@@ -229,3 +229,10 @@ def test_a_model_that_only_has_the_name_of_a_known_one_is_noted(
     notes = [note for note in err.splitlines() if "not compared" in note]
     told = f"named {model}, has 33,024 parameters, resnet50 has 25,557,032: not compared"
     assert notes == ([f"own.json: benchmark 1 and 1 more: {told}"] if noted else [])
+
+
+def test_the_rules_are_a_table_like_any_other(run: Run) -> None:
+    """In every form, without a file; with neither there is nothing to do."""
+    assert [row["rule"] for row in json.loads(run("--rules", "--format", "json")[1])] == [rule.name for rule in RULES]
+    code, _, err = run()
+    assert (code, "Missing argument 'FILES...'" in err) == (2, True)

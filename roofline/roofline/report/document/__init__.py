@@ -1,1 +1,2 @@
-"""report.md: the results as a written report. `sections` puts together what `tables` and `analysis` have."""
+"""report.md: the results as a written report. `sections` puts together what `document_tables` and
+`conclusions` have."""

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from roofline.ab.cases import AbCase, AbResult, Rules
-from roofline.ab.table import found_in, sentence, verdict_table
+from roofline.ab.turns_table import found_in, sentence, verdict_table
 from roofline.comparison.gate import judge
 from roofline.show.render import render
 from roofline.show.tables import Format
