@@ -127,10 +127,13 @@ def _check_schema(schema: object, where: str) -> None:
         raise RecordError(f"{where}: schema is {schema!r}; this version reads 1 to {SCHEMA}. Upgrade pytest-roofline.")
 
 
+_PLAIN = frozenset({str, int, bool, type(None)})
+"""Types of most values: to ask each whether it is a Mapping takes long."""
+
+
 def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
     """``value`` with null for every number that is not finite; their paths are added to ``dropped``."""
-    # Most values are none of the others, and to ask whether one is a Mapping takes long.
-    if value is None or isinstance(value, str | int):
+    if type(value) in _PLAIN:
         return value
     if isinstance(value, float):
         if math.isfinite(value):
