@@ -122,13 +122,18 @@ def test_machines_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_table_has_the_rows_that_a_document_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says how many more there are; tables of one kind share the rows."""
+    """It says how many more there are; tables of each machine share the rows."""
     monkeypatch.setattr(sections, "_MOST_ROWS", 4)
-    points = _points(tmp_path, *(_case("resnet50", batch, "fp32", 0.1) for batch in (1, 2, 4, 8, 16)))
-    runs = [Table(title=title, columns=[number("n")], rows=[{"n": 1}] * 3) for title in ("first", "second")]
-    text = document(points, runs, ())
-    assert text.count("- 1 more row: index.html and the files of tables have all") == 6
-    assert text.partition("## Appendix B")[2].count("| 1 |") == 4
+    records = [_case("resnet50", batch, "fp32", 0.1) for batch in (1, 2, 4, 8, 16)]
+    files = [build.result(tmp_path / f"{one}.json", records, on=build.machine(one)) for one in ("first", "second")]
+    runs = [Table(title="run", columns=[number("n")], rows=[{"n": 1}] * 3)] * 2
+    text = document(place_all(files, load()), runs, ())
+    of_machines, appendix = (
+        text.partition("## 4 Roofline")[2].partition("## 5 Analysis")[0],
+        text.partition("B: every")[2],
+    )
+    assert (of_machines.count("| resnet50"), appendix.count("| 1 |")) == (4, 4)
+    assert of_machines.count("- 3 more rows: index.html and the files of tables have all") == 2
 
 
 def test_a_machine_without_cases_has_its_roofs(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         "## Appendix A: every case",
         _shown(document_tables.measurements(measured)),
         "## Appendix B: every run",
-        *(render(_first_rows(table, len(runs)), "markdown", 0) for table in runs),
+        *(render(_first_rows(table, len(by_machine)), "markdown", 0) for table in runs),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
