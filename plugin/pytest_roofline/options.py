@@ -161,6 +161,14 @@ SETTINGS: tuple[Setting, ...] = (
         name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
     ),
     Setting(
+        name="order",
+        metavar="ORDER",
+        parse=choice("given", "random"),
+        default="given",
+        help="Order of the cases. random: shuffled by the seed and, in a set, the session's number, so that drift "
+        "meets other cases each time. Default: given.",
+    ),
+    Setting(
         name="deterministic",
         parse=truth,
         default=False,
@@ -350,6 +358,7 @@ class Options:
     max_time: float
     case_timeout: float | None
     seed: int
+    order: Literal["given", "random"]
     deterministic: bool
     cudnn_benchmark: bool
     compile: bool
@@ -374,8 +383,8 @@ class Options:
 
 
 _SHAPING = (
-    *("protocol", "warmup", "steps", "repeats", "margin", "confidence", "max_time", "seed", "deterministic"),
-    *("cudnn_benchmark", "compile", "ncu", "perf_stat"),
+    *("protocol", "warmup", "steps", "repeats", "margin", "confidence", "max_time", "seed", "order"),
+    *("deterministic", "cudnn_benchmark", "compile", "ncu", "perf_stat"),
 )
 
 

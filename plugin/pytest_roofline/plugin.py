@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -133,6 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in cases:
         benchmark_timer.install(item)
     items.sort(key=lambda item: item.get_closest_marker("roofs") is None)
+    _put_in_order(config, items, cases)
     if not _marks(config):
         return
     kind = kind_of(config)
@@ -145,6 +147,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             other.add(item)
     if other:
         _deselect(config, items, other)
+
+
+def _put_in_order(config: pytest.Config, items: list[pytest.Item], cases: list[pytest.Item]) -> None:
+    """Shuffle the cases where that was asked for. Roofs and tests that don't measure stay where they are."""
+    chosen = options_of(config)
+    if chosen.order == "given":
+        return
+    member = None if (standing := config.stash.get(_STANDING, None)) is None else standing.member
+    own = {item for item in cases if item.get_closest_marker("roofs") is None}
+    places = [place for place, item in enumerate(items) if item in own]
+    shuffled = [items[place] for place in places]
+    Random(f"{chosen.seed} {1 if member is None else member.place.index}").shuffle(shuffled)
+    for place, item in zip(places, shuffled, strict=True):
+        items[place] = item
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:

@@ -124,6 +124,8 @@ ROWS = (
     # What this does is held in tests/plugin/session/test_case_timeout.py.
     Row("case_timeout", "--case-timeout 60", lambda run: run.options.case_timeout == 60.0),
     Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
+    # Held in tests/plugin/test_order_flag.py.
+    Row("order", "--order random", lambda run: run.options.order == "random"),
     Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
     Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),
     Row("compile", "--compile", lambda run: run.every("compile") == {True} and run.workload.compile, "--model mlp"),
