@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
@@ -135,8 +135,10 @@ class Results:
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         for point in self.points:
             rows.setdefault((point.result.machine_key, point.result.machine_label), _machine(point))
-        names = dict.fromkeys(name for row in rows.values() for name in row)
-        return frame_of_values({name: ([row.get(name) for row in rows.values()], "") for name in names})
+        names = dict.fromkeys([*_MACHINE_DTYPES, *(name for row in rows.values() for name in row)])
+        return frame_of_values(
+            {name: ([row.get(name) for row in rows.values()], _machine_dtype(name)) for name in names}
+        )
 
 
 def _why_na(point: Point, column: Column[Point]) -> str:
@@ -174,6 +176,41 @@ def _rounds(point: Point) -> Iterable[dict[str, Any]]:
         }
         for index, wall in enumerate(rounds.wall_s)
     )
+
+
+_MACHINE_DTYPES: dict[str, Dtype] = {
+    "fingerprint": "string",
+    "machine": "category",
+    "device_kind": "category",
+    "device": "category",
+    "device_memory_byte": "Int64",
+    "last_level_cache_byte": "Int64",
+    "compute_capability": "string",
+    "cpu": "category",
+    "cpu_count": "Int64",
+    "memory_byte": "Int64",
+    "os": "category",
+}
+"""Of the columns that every machine has."""
+
+_LIMIT_DTYPES: dict[str, Dtype] = {
+    "limit_affinity_cpus": "Int64",
+    "limit_effective_cpus": "Int64",
+    "limit_cgroup_cpu_quota_cpus": "Float64",
+    "limit_container": "boolean",
+    "limit_cpu_governor": "category",
+    "limit_power_limit_w": "Float64",
+}
+"""Of limits that may be unknown; the others are in a record only where they are known."""
+
+
+def _machine_dtype(name: str) -> Dtype | Literal[""]:
+    if name.startswith("version_"):
+        return "string"
+    if name.startswith("threads_"):
+        return "Int64"
+    known: dict[str, Dtype | Literal[""]] = {**_MACHINE_DTYPES, **_LIMIT_DTYPES}
+    return known.get(name, "")
 
 
 def _machine(point: Point) -> dict[str, Any]:

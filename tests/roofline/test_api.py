@@ -45,10 +45,16 @@ def test_cases_have_the_columns_of_points_and_metrics(results: Results) -> None:
     assert set(dtypes.values()) == {"Int64", "Float64", "boolean", "category", "string", "datetime64[us, UTC]"}
 
 
-def test_a_column_without_a_value_still_has_the_dtype_of_numbers(tmp_path: Path) -> None:
-    """So that a sum over nothing is 0 or NA, not an empty text."""
-    results = rl.load(build.write(tmp_path / "a.json", build.document([None])))
-    assert results.kernels["time_s"].sum() == results.operations["flop"].sum() == 0
+def test_a_dtype_does_not_depend_on_what_was_read(tmp_path: Path, results: Results) -> None:
+    """So that a sum over nothing is 0 or NA, not an empty text, and frames of several folders go into one."""
+    build.result(tmp_path / "b.json", [profiled(), build.timed(build.operation(time_s=0.02))])
+    several = (rl.load(tmp_path / "b.json"), results, Results(()))
+    for name in FRAMES:
+        first, *others = (getattr(one, name).dtypes.astype(str) for one in several)
+        for other in others:
+            shared = first.index.intersection(other.index)
+            assert first[shared].to_dict() == other[shared].to_dict(), name
+    assert several[-1].kernels["time_s"].sum() == several[-1].operations["flop"].sum() == 0
     one, other = (build.write(tmp_path / f"{time_s}.json", sessions.document({"m": time_s})) for time_s in (0.1, 0.2))
     verdicts = rl.compare(one, other).cases
     assert pd.isna(verdicts["base_fraction_of_roof"].mean())
@@ -161,7 +167,9 @@ def test_parquet_keeps_every_frame(tmp_path: Path, results: Results, name: str) 
     frame = getattr(results, name)
     frame.to_parquet(tmp_path / "a.parquet")
     back = pd.read_parquet(tmp_path / "a.parquet")
-    pd.testing.assert_frame_equal(back, frame)
+    assert back.dtypes.astype(str).equals(frame.dtypes.astype(str))
+    # pandas reads categories of which there is none as objects.
+    pd.testing.assert_frame_equal(back, frame, check_categorical=False, check_index_type=False)
     assert back.attrs == frame.attrs
 
 

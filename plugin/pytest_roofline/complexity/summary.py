@@ -13,7 +13,7 @@ from pytest_roofline.complexity.layers import Forward, Layer
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.step import Mode
 from roofline.show.render import render
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.tables import Column, Dtype, Table, number, words
 from roofline.text.units import scaled, shares
 
 SCHEMA = 1
@@ -89,7 +89,7 @@ def page(needs: ModelNeeds) -> str:
         title=f"{needs.spec.name}, {needs.mode}, {needs.precision}, input {_shape(needs.spec.input_shape)}",
         columns=[
             words("figure", get=lambda column: column.title.replace("\n", " ")),
-            *(number(f"batch {row['batch']}", get=partial(_shown, row)) for row in batches),
+            *(number(f"batch {row['batch']}", get=partial(_shown, row), dtype="string") for row in batches),
         ],
         rows=figures,
         notes=notes,
@@ -172,12 +172,17 @@ def _layer_values(layer: Layer, escaped: str | None) -> dict[str, Any]:
     return {**asdict(layer), "flop": flop, "mac": None if flop is None else flop / MAC}
 
 
-def _figure(name: str, title: str, show: Callable[[Any], str] = str, drop: int = 0) -> Column[Mapping[str, Any]]:
-    return number(name, title, itemgetter(name), show, drop=drop)
+def _figure(
+    name: str, title: str, show: Callable[[Any], str] = str, drop: int = 0, dtype: Dtype = "Float64"
+) -> Column[Mapping[str, Any]]:
+    return number(name, title, itemgetter(name), show, drop=drop, dtype=dtype)
+
+
+_whole = partial(_figure, dtype="Int64")
 
 
 def _name(name: str, title: str = "", drop: int = 0) -> Column[Mapping[str, Any]]:
-    return words(name, title, itemgetter(name), drop=drop)
+    return words(name, title, itemgetter(name), drop=drop, dtype="category")
 
 
 _count = "{:,}".format
@@ -188,37 +193,37 @@ _COLUMNS = (
     _name("model"),
     _name("mode", drop=2),
     _name("precision", drop=2),
-    _figure("batch", "batch"),
-    _figure("parameter_count", "parameters", _count),
+    _whole("batch", "batch"),
+    _whole("parameter_count", "parameters", _count),
     _figure("forward_mac_per_sample", "MAC forward\nper sample", _amount, 5),
     _figure("forward_flop_per_sample", "FLOP forward\nper sample", _amount, 1),
     _figure("mac_per_step", "MAC\nper step", _amount, 5),
     _figure("flop_per_step", "FLOP\nper step", _amount),
     _figure("flop_per_sample", "FLOP\nper sample", partial(scaled, unit="", digits=5)),
-    _figure("flop_by_dtype", "FLOP by dtype", shares),
+    _figure("flop_by_dtype", "FLOP by dtype", shares, dtype="string"),
     _figure("other_flop_per_step", "other FLOP\nper step", _amount),
-    _figure("activation_byte", "activations", _byte, 3),
-    _figure("parameter_byte", "parameter\nmemory", _byte, 4),
-    _figure("buffer_byte", "buffers", _byte),
-    _figure("gradient_byte", "gradients", _byte, 4),
-    _figure("optimizer_state_byte", "optimiser\nstate", _byte, 4),
-    _figure("saved_for_backward_byte", "saved for\nbackward", _byte, 3),
-    _figure("input_byte", "input", _byte),
-    _figure("peak_byte", "predicted\npeak", _byte),
-    _figure("largest_batch", "largest batch\nthat fits"),
+    _whole("activation_byte", "activations", _byte, 3),
+    _whole("parameter_byte", "parameter\nmemory", _byte, 4),
+    _whole("buffer_byte", "buffers", _byte),
+    _whole("gradient_byte", "gradients", _byte, 4),
+    _whole("optimizer_state_byte", "optimiser\nstate", _byte, 4),
+    _whole("saved_for_backward_byte", "saved for\nbackward", _byte, 3),
+    _whole("input_byte", "input", _byte),
+    _whole("peak_byte", "predicted\npeak", _byte),
+    _whole("largest_batch", "largest batch\nthat fits"),
 )
 
 _HIDDEN = {"flop_per_sample", "flop_by_dtype", "other_flop_per_step", "buffer_byte", "input_byte"}
 """Columns that a page and CSV have and the table on a terminal has no space for."""
 
 _LAYER_COLUMNS = (
-    _name("name", "layer"),
+    words("name", "layer", itemgetter("name")),
     words("kind", "type", lambda layer: layer["kind"] if layer["calls"] == 1 else f"{layer['kind']} x{layer['calls']}"),
     words("output", get=lambda layer: None if layer["output_shape"] is None else _shape(layer["output_shape"])),
-    _figure("parameter_count", "parameters", _count),
+    _whole("parameter_count", "parameters", _count),
     _figure("mac", "MAC", "{:,.0f}".format),
     _figure("flop", "FLOP", _count),
-    _figure("output_byte", "output bytes", _count),
+    _whole("output_byte", "output bytes", _count),
 )
 
 _PAGE_WIDTH = 1000

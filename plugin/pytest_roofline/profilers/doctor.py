@@ -58,7 +58,7 @@ def doctor(
     room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
     display = [
         words("what"),
-        words("state"),
+        words("state", dtype="category"),
         words("why", show=lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
     ]
     table = Table(

@@ -148,13 +148,13 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
 def _show(machine: Machine, found: Sequence[Roof], notes: list[str], output: Output) -> None:
     doubtful = machine_roofs.doubts(found, machine.device)
     display: list[Column[Roof]] = [
-        words("roof", get="name"),
+        words("roof", get="name", dtype="category"),
         number("reads", "value", lambda roof: scaled(roof.value, _UNITS[roof.kind])),
         number("spread", show=percent),
         words("kernel"),
-        words("measured_at", "when (UTC)"),
+        words("measured_at", "when (UTC)", dtype="datetime64[us, UTC]"),
     ]
-    unit = words("unit", get=lambda roof: _UNITS[roof.kind])
+    unit = words("unit", get=lambda roof: _UNITS[roof.kind], dtype="category")
     table = Table(
         title=f"Roofs of {machine.device.name}",
         columns=[

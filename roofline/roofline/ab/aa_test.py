@@ -131,14 +131,15 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
     return Table(
         title=_title(cases),
         columns=[
-            words("case"),
+            words("case", dtype="category"),
             number("unchanged_change", "unchanged:\nchange", lambda case: _change(case.unchanged), signed, drop=2),
-            words("unchanged_verdict", "unchanged:\nverdict", "unchanged.outcome"),
+            words("unchanged_verdict", "unchanged:\nverdict", "unchanged.outcome", dtype="category"),
             number("slowed_change", "slowed:\nchange", lambda case: _change(case.slowed), signed, drop=1),
             words(
                 "slowed_verdict",
                 "slowed:\nverdict",
                 lambda case: None if case.slowed is None else case.slowed.outcome,
+                dtype="category",
             ),
             number("least_detectable", "detectable\nfrom", show=percent),
         ],

@@ -62,15 +62,15 @@ def _end(which: int, rules: Rules) -> Callable[[AbCase], float | None]:
     return end
 
 
-_CASE = words("case")
+_CASE = words("case", dtype="category")
 _STEP_TIMES = (
     number("base_step_time_s", "base", lambda case: _median(case, "base_step_s"), _time, drop=2),
     number("new_step_time_s", "new", lambda case: _median(case, "new_step_s"), _time, drop=1),
 )
 _CHANGE = number("change", get=_change, show=signed)
-_VERDICT = words("verdict", get="outcome")
-_TURNS = number("turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4)
-_PAIRS = number("pairs", get=lambda case: len(case.pairs) or None, drop=3)
+_VERDICT = words("verdict", get="outcome", dtype="category")
+_TURNS = number("turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4, dtype="Int64")
+_PAIRS = number("pairs", get=lambda case: len(case.pairs) or None, drop=3, dtype="Int64")
 
 
 def _columns(rules: Rules) -> list[Column[AbCase]]:
@@ -85,8 +85,8 @@ def _columns(rules: Rules) -> list[Column[AbCase]]:
         number("confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
         _VERDICT,
         _TURNS,
-        number("left_out", "left out", lambda case: sum(one.left_out for one in case.observations)),
-        number("disturbed", get=lambda case: sum(one.disturbed for one in case.observations)),
+        number("left_out", "left out", lambda case: sum(one.left_out for one in case.observations), dtype="Int64"),
+        number("disturbed", get=lambda case: sum(one.disturbed for one in case.observations), dtype="Int64"),
         _PAIRS,
         words("why", get=lambda case: case.why or None),
     ]

@@ -66,12 +66,12 @@ def rules_table(rules: Sequence[Rule]) -> Table[Rule]:
 
 
 _COLUMNS: tuple[Column[Finding], ...] = (
-    words("file", get="row.file"),
-    number("row", get="row.number"),
-    words("counted_in", "of", "row.counted_in"),
+    words("file", get="row.file", dtype="category"),
+    number("row", get="row.number", dtype="Int64"),
+    words("counted_in", "of", "row.counted_in", dtype="category"),
     words("name", get="row.name"),
-    words("rule", get="rule.name"),
-    words("title", "contradiction", "rule.title"),
+    words("rule", get="rule.name", dtype="category"),
+    words("title", "contradiction", "rule.title", dtype="category"),
     words("arithmetic", get="contradiction.arithmetic"),
     words(
         "other_rows",

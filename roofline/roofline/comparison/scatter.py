@@ -132,10 +132,10 @@ def _times(count: int) -> str:
 
 
 _COLUMNS: tuple[Column[Scatter], ...] = (
-    words("case"),
-    words("machine", drop=1),
+    words("case", dtype="category"),
+    words("machine", drop=1, dtype="category"),
     words("commit", drop=2),
-    number("sessions"),
+    number("sessions", dtype="Int64"),
     seconds("step_time_s", "step"),
     share("between_sessions", "± between\nsessions %", "between"),
     share("within_session", "± within\none %", "within"),

@@ -33,7 +33,7 @@ from roofline.comparison.runs import (
 )
 from roofline.comparison.session_observations import SessionResult
 from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.tables import Column, Dtype, Table, number, words
 from roofline.text.units import (
     counted,
     first_lines,
@@ -96,7 +96,11 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
     def end(which: int) -> Callable[[Compared], float | None]:
         return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
 
-    figures = ("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light", "outliers", "slowest_round")
+    figures: dict[str, Dtype] = {
+        **dict.fromkeys(("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light"), "Float64"),
+        "outliers": "Int64",
+        "slowest_round": "Float64",
+    }
     return [
         _CASE,
         words("test", get="match.test"),
@@ -110,12 +114,12 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         number("chance", get="effect.chance"),
         number("least_effect", "least effect", "least"),
         number(MORE, "more sessions", dtype="string"),
-        *(column for name in figures for column in _of_sides(name)),
+        *(column for name, dtype in figures.items() for column in _of_sides(name, dtype=dtype)),
         words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
-        number("base_sessions", "base", lambda case: len(case.match.base)),
-        number("new_sessions", "new", lambda case: len(case.match.new)),
-        words("base_file", "base", lambda case: _file(case.match.base)),
-        words("new_file", "new", lambda case: _file(case.match.new)),
+        number("base_sessions", "base", lambda case: len(case.match.base), dtype="Int64"),
+        number("new_sessions", "new", lambda case: len(case.match.new), dtype="Int64"),
+        words("base_file", "base", lambda case: _file(case.match.base), dtype="category"),
+        words("new_file", "new", lambda case: _file(case.match.new), dtype="category"),
     ]
 
 

@@ -174,10 +174,10 @@ def _of_point(name: str) -> Column[CheckedBound]:
 
 
 _COLUMNS: tuple[Column[CheckedBound], ...] = (
-    words("case"),
-    words("machine"),
-    words("verdict", show=_words),
-    words("expected_bound", "expected", "expected.bound"),
+    words("case", dtype="category"),
+    words("machine", dtype="category"),
+    words("verdict", show=_words, dtype="category"),
+    words("expected_bound", "expected", "expected.bound", dtype="category"),
     *map(_of_point, ("bound", "bound_why", "bound_evidence")),
     share("min_fraction_of_roof", "least %\nof roof", "expected.min_fraction_of_roof", drop=3),
     share("fraction_of_roof", "% of\nroof", "roof.value", drop=3),
@@ -188,7 +188,7 @@ _COLUMNS: tuple[Column[CheckedBound], ...] = (
     ),
     share("fraction_of_speed_of_light", "% of\nSOL", "speed_of_light.value", drop=2),
     share("fraction_of_speed_of_light_at_most", "at most", "speed_of_light.at_most"),
-    number("sessions", get=lambda finding: len(finding.points)),
+    number("sessions", get=lambda finding: len(finding.points), dtype="Int64"),
     words("source", "from", "expected.source", drop=4),
     words("message", get=message),
     *map(_of_point, ("test", "file")),

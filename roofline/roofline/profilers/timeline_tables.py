@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +103,14 @@ def joined_rows(timelines: Sequence[Timeline]) -> Table[dict[str, Any]]:
     """
     chosen = [one for one in timelines if (one.kernels if _on_gpu(timelines) else one.operators)] or timelines
     own = [(str(one.path), rows_table(one)) for one in chosen]
-    names = ["file", *(column.name for column in own[0][1].columns)]
     rows = [
         {"file": file, **{column.name: column.get(row) for column in table.columns}}
         for file, table in own
         for row in table.rows
     ]
-    return Table(title=own[0][1].title, columns=list(map(number, names)), rows=rows)
+    first = own[0][1]
+    columns = [words("file", dtype="category"), *first.columns]
+    return Table(title=first.title, columns=[replace(one, get=itemgetter(one.name)) for one in columns], rows=rows)
 
 
 def without_rows(timelines: Sequence[Timeline]) -> list[Path]:
@@ -195,58 +196,63 @@ _rate = partial(number, show=lambda value: scaled(value, "B/s"))
 
 _KERNELS = (
     seconds("total_s", "total"),
-    number("instances", drop=1),
+    number("instances", drop=1, dtype="Int64"),
     seconds("avg_s", "avg", drop=2),
     seconds("med_s", "med", drop=4),
     seconds("min_s", "min", drop=6),
     seconds("max_s", "max", drop=5),
-    words("kind", drop=3),
+    words("kind", drop=3, dtype="category"),
     _name(),
 )
-_KINDS = (words("kind"), seconds("total_s", "total"), number("instances"), number("kernels"))
+_KINDS = (
+    words("kind", dtype="category"),
+    seconds("total_s", "total"),
+    number("instances", dtype="Int64"),
+    number("kernels", dtype="Int64"),
+)
 _RANGES = (
     seconds("total_s", "total"),
-    number("instances", drop=1),
+    number("instances", drop=1, dtype="Int64"),
     seconds("avg_s", "avg", drop=4),
     seconds("med_s", "med", drop=7),
     seconds("min_s", "min", drop=10),
     seconds("max_s", "max", drop=9),
-    words("style", drop=8),
-    number("kernels", drop=5),
+    words("style", drop=8, dtype="category"),
+    number("kernels", drop=5, dtype="Int64"),
     seconds("kernel_s", "kernels'\ntime", drop=2),
-    number("process_kernels", "kernels of\nall threads"),
+    number("process_kernels", "kernels of\nall threads", dtype="Int64"),
     seconds("process_kernel_s", "all threads'\ntime", drop=3),
-    words("domain", drop=6),
+    words("domain", drop=6, dtype="category"),
     _name(str),
 )
 _OPERATORS = (
     seconds("self_s", "self"),
     seconds("total_s", "with\ncallees", drop=2),
-    number("calls", drop=1),
+    number("calls", drop=1, dtype="Int64"),
     _name(),
 )
 _DEVICES = (
-    words("device", "GPU"),
+    words("device", "GPU", dtype="category"),
     number("busy_share", "busy", show=percent, get="busy.share"),
     number("kernel_share", "kernels\nalone", show=percent),
     seconds("busy_s", "busy for", get="busy.busy_s"),
     seconds("kernel_busy_s", "kernels\nfor", drop=1),
     seconds("span_s", "of", get="busy.span_s"),
-    number("gaps", drop=3, get="busy.gaps"),
+    number("gaps", drop=3, get="busy.gaps", dtype="Int64"),
     seconds("longest_gap_s", "longest\ngap", drop=2, get="busy.longest_gap_s"),
     seconds("median_gap_s", "median\ngap", drop=4, get="busy.median_gap_s"),
-    number("streams", drop=5),
-    number("events", drop=6),
+    number("streams", drop=5, dtype="Int64"),
+    number("events", drop=6, dtype="Int64"),
 )
 _COPIES = (
-    words("kind"),
-    number("count"),
+    words("kind", dtype="category"),
+    number("count", dtype="Int64"),
     seconds("total_s", "total"),
     number("byte", "bytes", show=lambda value: scaled(value, "B")),
     _rate("byte_per_s", "rate"),
 )
 _DRAM = (
-    words("device", "GPU"),
+    words("device", "GPU", dtype="category"),
     _rate("read_byte_per_s", "read"),
     _rate("write_byte_per_s", "written"),
     share("read_share", "read, %\nof peak"),
@@ -254,13 +260,13 @@ _DRAM = (
     _rate("peak_byte_per_s", "peak", drop=1),
     _rate("resolution_byte_per_s", "a sample\ntells", drop=2),
     seconds("window_s", "over", drop=3),
-    number("samples", drop=4),
+    number("samples", drop=4, dtype="Int64"),
 )
 _FILES = (
-    number("rank", drop=3),
-    words("state"),
+    number("rank", drop=3, dtype="Int64"),
+    words("state", dtype="category"),
     seconds("gpu_time_s", "kernels'\ntime"),
-    number("launches", drop=4),
+    number("launches", drop=4, dtype="Int64"),
     number("busy_share", "busy", show=percent, drop=1),
     seconds("step_s", "step,\nmedian", drop=2, get="steps.median_s"),
 )

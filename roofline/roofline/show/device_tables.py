@@ -47,22 +47,26 @@ def _cores(row: Row) -> str | None:
 
 
 _PRECISION: Column[Row] = words(
-    "roof", "precision", "roof.name", lambda name: {"dram": "memory", "llc": "last-level cache"}.get(name, name)
+    "roof",
+    "precision",
+    "roof.name",
+    lambda name: {"dram": "memory", "llc": "last-level cache"}.get(name, name),
+    dtype="category",
 )
 _CORES: Column[Row] = words("cores", "units", _cores, narrow=lambda units: units.split()[0], drop=1)
-_SUM: Column[Row] = words("accumulate", "sum in", "roof.accumulate", drop=2)
+_SUM: Column[Row] = words("accumulate", "sum in", "roof.accumulate", drop=2, dtype="category")
 
 _COLUMNS: tuple[Column[Row], ...] = (
-    words("device", get="device.name"),
+    words("device", get="device.name", dtype="category"),
     words("aliases", "also", lambda row: list(row.device.aliases)),
     _PRECISION,
     number("value", get="roof.value"),
-    words("unit", get=_unit),
-    number("tensor", get="roof.tensor"),
+    words("unit", get=_unit, dtype="category"),
+    number("tensor", get="roof.tensor", dtype="boolean"),
     _SUM,
-    number("dense", get="roof.dense"),
-    words("source", get="device.source"),
-    words("date", get="device.date"),
+    number("dense", get="roof.dense", dtype="boolean"),
+    words("source", get="device.source", dtype="category"),
+    words("date", get="device.date", dtype="category"),
     words("note", get="device.note"),
 )
 

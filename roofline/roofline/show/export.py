@@ -95,13 +95,9 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
 
 def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    made: dict[str, tuple[list[Any], Dtype | Literal[""]]] = {}
-    for column in columns:
-        values = [flat(plain_value(column, row)) for row in rows]
-        # A column without any value, and on the right, would have had numbers.
-        nothing = column.right and all(value is None for value in values)
-        made[column.name] = (values, column.dtype or ("Float64" if nothing else ""))
-    return frame_of_values(made)
+    return frame_of_values(
+        {column.name: ([flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
+    )
 
 
 def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
@@ -133,9 +129,11 @@ def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
         return times.astype(PANDAS_TIME)
     if kind in ("string", "category"):
         texts = pd.Series([None if value is None else str(value) for value in values], dtype="string")
-        # Categories stand in the order of their first appearance. Parquet has no type for a column that has none.
+        if kind == "string":
+            return texts
+        # Categories stand in the order of their first appearance.
         names = pd.Index(texts.dropna().drop_duplicates().to_list(), dtype="str")
-        return texts if kind == "string" or names.empty else texts.astype(pd.CategoricalDtype(names))
+        return texts.astype(pd.CategoricalDtype(names))
     try:
         return pd.Series(values, dtype=kind)
     except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else

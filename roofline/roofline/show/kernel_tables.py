@@ -252,8 +252,8 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
         show=lambda name: kernel(step_notes.plain_kernel(name), _WIDE),
         narrow=lambda name: kernel(step_notes.plain_kernel(name), _NARROW),
     ),
-    words("kind", narrow=lambda kind: kind.replace("convolution", "conv"), drop=2),
-    number("launches", show=lambda launches: f"{launches:g}", drop=4, dtype="Float64"),
+    words("kind", narrow=lambda kind: kind.replace("convolution", "conv"), drop=2, dtype="category"),
+    number("launches", show=lambda launches: f"{launches:g}", drop=4),
     seconds("time_s", "time"),
     share("share", "% of\ntime", _share, drop=3),
     number("flop", "FLOP", "counted.flop", prefixed),
@@ -262,11 +262,11 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     # Of the levels the one that is farthest from DRAM gives way first.
     *(number(level, BY_NAME[level].title, f"counted.byte.{level}", prefixed, drop=n) for n, level in enumerate(LEVELS)),
     *map(_intensity, LEVELS),
-    words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit),
+    words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit, dtype="category"),
     words("bound_why", "why", "counted.why"),
     *(column.of(_POINT) for column in pick("valid", "file")),
 )
-_COLUMNS = {column.name: column for column in (*_KERNELS, number("kernels", drop=5))}
+_COLUMNS = {column.name: column for column in (*_KERNELS, number("kernels", drop=5, dtype="Int64"))}
 
 
 def _pick(*names: str) -> list[Column[KernelLine]]:
@@ -295,15 +295,15 @@ def _counted_range(row: Reconciled) -> str | None:
 
 
 _RECONCILED: tuple[Column[Reconciled], ...] = (
-    words("quantity", get="name"),
-    words("unit"),
-    number("counted", get=_counted_range),
+    words("quantity", get="name", dtype="category"),
+    words("unit", dtype="category"),
+    number("counted", get=_counted_range, dtype="string"),
     number("counted_low", "least counted"),
     number("counted_high", "most counted"),
     number("counters", show=prefixed),
     number("counters_over_counted", "counters /\ncounted", "ratio", show=significant),
-    words("standing"),
-    number("launches", drop=1),
+    words("standing", dtype="category"),
+    number("launches", drop=1, dtype="Int64"),
     words("reasons", get=lambda row: list(row.reasons)),
 )
 _RECONCILED_SHOWN = ("quantity", "counted", "counters", "counters_over_counted", "standing", "launches")

@@ -128,9 +128,9 @@ _STANDING = (
     *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
-_MACHINE: Column[Row] = words("machine")
+_MACHINE: Column[Row] = words("machine", dtype="category")
 _SPEED_UP: Column[Row] = number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x")
-_DIFFERING: Column[Row] = number("sources_differ_in", "other sources")
+_DIFFERING: Column[Row] = number("sources_differ_in", "other sources", dtype="string")
 
 
 def _of(*names: str) -> list[Column[Row]]:

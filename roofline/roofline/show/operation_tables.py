@@ -280,19 +280,24 @@ _MEASURED = (
     seconds("speed_of_light_s", "SOL", "least_s", drop=1),
     share("fraction_of_speed_of_light", "% of\nSOL", _fraction),
     seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
-    words("bound", get=_bound, narrow=lambda text: text.partition(" ")[0].replace("undetermined", "undet.")),
+    words(
+        "bound",
+        get=_bound,
+        narrow=lambda text: text.partition(" ")[0].replace("undetermined", "undet."),
+        dtype="category",
+    ),
 )
 _TIMES = tuple(column.name for column in _MEASURED[:-1])
 _COUNTED = (
-    number("operations", drop=3),
-    number("calls", drop=2),
+    number("operations", drop=3, dtype="Int64"),
+    number("calls", drop=2, dtype="Int64"),
 )
 
 _OPERATIONS: tuple[Column[Line], ...] = (
     *_WHERE,
     words("operation", get="one.operation.name"),
-    words("kind", get="one.operation.kind"),
-    words("dtype", get="one.operation.dtype"),
+    words("kind", get="one.operation.kind", dtype="category"),
+    words("dtype", get="one.operation.dtype", dtype="category"),
     words("shape", get="one.operation.shape"),
     _COUNTED[1],
     number("flop", "FLOP", "one.operation.flop", prefixed),
@@ -303,17 +308,17 @@ _OPERATIONS: tuple[Column[Line], ...] = (
     number("attained_flop_per_s", "FLOP/s", _rate, prefixed),
     *_MEASURED,
     words("bound_why", get="one.why"),
-    words("memory_level", get="one.least.level"),
-    words("faster_than_speed_of_light", get="one.too_fast"),
+    words("memory_level", get="one.least.level", dtype="category"),
+    words("faster_than_speed_of_light", get="one.too_fast", dtype="boolean"),
     *_RUN,
 )
 
 _KINDS: tuple[Column[Line], ...] = (
     *_WHERE,
-    words("kind", get="name"),
+    words("kind", get="name", dtype="category"),
     *_COUNTED,
     *_MEASURED[:-1],
-    words("bound", get="limit"),
+    words("bound", get="limit", dtype="category"),
     share("bound_share", "bound share", "limit_share"),
     *_RUN,
 )
@@ -343,8 +348,8 @@ _rounded_share = partial(number, show=_rounded)
 
 
 _CASES: tuple[Column[Taken], ...] = (
-    words("case", get="point.id"),
-    words("machine", get="point.result.machine_label", drop=2),
+    words("case", get="point.id", dtype="category"),
+    words("machine", get="point.result.machine_label", drop=2, dtype="category"),
     seconds("step_time_s", "step", "step.step_s"),
     seconds("speed_of_light_s", "SOL", "step.sol.time_s"),
     _rounded_share("fraction_of_speed_of_light", "% of\nSOL", "step.fraction"),

@@ -74,12 +74,12 @@ def _unit(roof: Roof) -> str:
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
     words("roof", get="name", dtype="category"),
-    number("value", dtype="Float64"),
+    number("value"),
     words("unit", "unit", _unit, dtype="category"),
-    number("spread", show=percent, dtype="Float64"),
+    number("spread", show=percent),
     words("source", dtype="category"),
     words("measured_at", "when", dtype="datetime64[us, UTC]"),
-    words("from_file", "from"),
+    words("from_file", "from", dtype="category"),
     words("disturbed"),
     words("kernel"),
     words("detail", "how counted"),

@@ -34,9 +34,9 @@ class Column(Generic[Row]):
     into text; a value of None shows as ``-``. Texts are handed to it escaped: a line break in what it returns is its
     own. ``narrow`` is a shorter ``show`` for where space is short. A terminal breaks the texts of a column that is to
     ``fill`` the width into lines that fit beside the others. ``drop`` says which columns give way first there:
-    the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame; empty: that of the values
-    that are there, and of numbers where a column on the right has none. ``path`` says where in a record the value
-    stands, for the reason of one that is missing. ``meaning`` is what the column says beyond its name, title and unit.
+    the highest goes first, 0 never goes. ``dtype`` is that of the values in a pandas frame, whatever they are; empty,
+    where a user gave them: that of the values that are there. ``path`` says where in a record the value stands, for
+    the reason of one that is missing. ``meaning`` is what the column says beyond its name, title and unit.
     """
 
     name: str
@@ -100,7 +100,7 @@ def number(
     *,
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
-    dtype: Dtype | Literal[""] = "",
+    dtype: Dtype = "Float64",
 ) -> Column[Any]:
     """Make a column that stands on the right. Its title is its name where none is given."""
     value = get if callable(get) else _follow((get or name).split("."))
@@ -115,7 +115,7 @@ def words(
     *,
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
-    dtype: Dtype | Literal[""] = "",
+    dtype: Dtype = "string",
 ) -> Column[Any]:
     """Make a column that stands on the left."""
     return replace(number(name, title, get, show, narrow=narrow, drop=drop, dtype=dtype), right=False)

@@ -22,7 +22,7 @@ class _Row(NamedTuple):
 _NAME: Column[_Row] = words("case", get="name")
 _VALUE: Column[_Row] = number("value_s", "value", "value", lambda value: f"{value:.1f} s")
 _FLAGS: Column[_Row] = words("flags", get=lambda _: ["a", "b"], show=", ".join)
-_TRUTH: Column[_Row] = number("ok", get=lambda row: row.value is not None)
+_TRUTH: Column[_Row] = number("ok", get=lambda row: row.value is not None, dtype="boolean")
 
 
 def _table(*rows: _Row, **changes: Any) -> Table[_Row]:

@@ -69,7 +69,7 @@ def table(counted: CountedCapture, kernels: Sequence[KernelSum], what: str, *, w
             *shown,
             *(column for column in _AMOUNTS.values() if column not in shown),
             _BY_PIPE,
-            number("missing", get=missing),
+            number("missing", get=missing, dtype="string"),
         ],
         rows=[*kernels, *([total] if with_total else [])],
         display=shown,
@@ -125,13 +125,18 @@ def _amount(quantity: Quantity) -> Column[KernelSum]:
     )
 
 
-_KIND = words("kind", narrow=lambda kind: kind.replace("convolution ", "conv. "))
-_LAUNCHES = number("launches", drop=1)
+_KIND = words("kind", narrow=lambda kind: kind.replace("convolution ", "conv. "), dtype="category")
+_LAUNCHES = number("launches", drop=1, dtype="Int64")
 _AMOUNTS = {quantity.name: _amount(quantity) for quantity in QUANTITIES}
 _INTENSITY = number("intensity_flop_per_byte", "FLOP/\nbyte", "intensity", significant)
-_TENSOR_CORES = words("tensor_cores", "tensor\ncores", show=lambda used: "yes" if used else "no", drop=2)
+_TENSOR_CORES = words(
+    "tensor_cores", "tensor\ncores", show=lambda used: "yes" if used else "no", drop=2, dtype="boolean"
+)
 _BY_PIPE: Column[KernelSum] = number(
-    "flop_by_pipe", "by pipe", lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe)
+    "flop_by_pipe",
+    "by pipe",
+    lambda one: None if one.flop_by_pipe is None else dict(one.flop_by_pipe),
+    dtype="string",
 )
 
 
