@@ -57,10 +57,16 @@ def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | 
         say(str(path))
 
 
+class Unwritable(click.ClickException):
+    """Some of the files are missing: the disk is full, or the folder refuses them."""
+
+    exit_code = 2
+
+
 def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[list[Path], list[str]]:
     """Draw, and return the paths, and notes on what could not be drawn.
 
-    :raises click.UsageError: a file can't be written.
+    :raises Unwritable: a file can't be written.
     """
     # matplotlib takes half a second to load.
     from roofline.plots.image_files import draw, draw_levels
@@ -68,7 +74,7 @@ def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[lis
     try:
         return (draw_levels if levels else draw)(points, folder)
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise Unwritable(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
 
 
 _PRICE = Number("price", 0)
@@ -172,12 +178,6 @@ def _check_labels(prices: Iterable[str], shown: Sequence[Point]) -> None:
             )
 
 
-class Unwritable(click.ClickException):
-    """A report is not complete."""
-
-    exit_code = 2
-
-
 def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MORE) -> Written:
     """Write the report's files as `roofline.report.folder.write_report` does.
 
@@ -188,7 +188,3 @@ def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MOR
         return folders.write_report(runs, folder, write_free, extras)
     except NotWritten as error:
         raise Unwritable(printable(str(error))) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> click.UsageError:
-    return click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error})."))

@@ -113,8 +113,13 @@ def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]
     return made
 
 
+_FLAT = frozenset({str, int, float, bool, type(None)})
+
+
 def flat(value: Any) -> Any:
     """Make one value of a list, its items separated by ``"; "``, and JSON of a mapping."""
+    if type(value) in _FLAT:
+        return value
     if isinstance(value, list | tuple):
         return "; ".join(map(str, value))
     return json.dumps(value) if isinstance(value, dict) else value

@@ -11,7 +11,10 @@ const roofline = (() => {
 
   // Data scripts call this: a page on disk may load scripts, and no other file.
   async function add(name, text) {
-    const content = await unpacked(text);
+    const content = await unpacked(text).catch((error) => {
+      asked.get(name)?.reject(error);
+      throw error;
+    });
     if (name === "overview") start(content);
     else asked.get(name)?.resolve(content);
   }
