@@ -128,6 +128,13 @@ def test_all_columns_are_shown_and_copied(shown: sync_api.Page) -> None:
     assert (row["fraction_of_roof_low"], row["fraction_of_roof_high"]) == ("0.02", "0.08")
 
 
+def test_a_text_is_sorted_by_its_number(shown: sync_api.Page) -> None:
+    """In tables that nobody copies, which have no values beside their texts."""
+    texts = ["1.28 ms", "-542 µs", "2.73 T", "65", "100 % fp32", "none", "-"]
+    amount = "(texts) => texts.map((text) => amountOf({columns: [{right: true}], shown: [[text]]}, 0, 0))"
+    assert shown.evaluate(amount, texts) == [1.28 * 1e-3, -542 * 1e-6, 2.73 * 1e12, 65, 100, "none", None]
+
+
 def test_a_name_stays_text(shown: sync_api.Page) -> None:
     """In tables, in the figure, beside a point, and in the panel of its case, which a click on the point opens."""
     point = shown.locator(".chart path.point").nth(1)
