@@ -6,23 +6,34 @@ has the reasons. A list, such as the names of a case's flags, is a text, its ite
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from roofline.model.points import Point, cases
-from roofline.schema.record import Rounds
-from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, why_missing
+from roofline.schema.record import Roof, Rounds
+from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
 from roofline.show.export import flat, frame, frame_of, frame_of_values
-from roofline.show.kernel_tables import kernels_table
-from roofline.show.operation_tables import operations_table, taken_apart
+from roofline.show.kernel_tables import KernelLine, kernels_table
+from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import ROOF_COLUMNS
-from roofline.show.tables import Column, Dtype, plain_value
+from roofline.show.reasons import (
+    why_missing,
+    why_no_series,
+    why_not_of_kernel,
+    why_not_of_machine,
+    why_not_of_operation,
+    why_not_of_roof,
+)
+from roofline.show.tables import Column, Dtype, Table, plain_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+Row = TypeVar("Row")
 
 FRAMES = ("cases", "rounds", "operations", "kernels", "roofs", "machines", "missing")
 """The names of what `Results` has."""
@@ -61,24 +72,36 @@ class Results:
 
     @cached_property
     def missing(self) -> pd.DataFrame:
-        """Why a value of `cases` is NA: ``row`` (its index there), ``case``, ``column`` and ``reason``.
+        """Why values of the other frames are NA: of each ``table`` and ``column`` the ``reason``.
+
+        ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. In `cases` each value
+        has a row here; elsewhere values of one case, file or machine that are missing for one reason have one together:
+        ``rows`` is how many they are, and ``row`` the first.
 
         A parameter (``param_...``) is NA where a test has none of that name, a note (``note_...``) where nobody wrote
         it; neither is listed.
         """
-        absent = {column.name: self.cases[column.name].isna().to_list() for column in CASE_COLUMNS}
-        rows = [
-            (index, point.id, column.name, _why_na(point, column))
-            for index, point in enumerate(cases(self.points))
-            for column in CASE_COLUMNS
-            if absent[column.name][index]
+        columns = {column.name: column for column in CASE_COLUMNS}
+        shown = cases(self.points)
+        gaps = [
+            *_gaps("cases", self.cases, shown, lambda point: point, lambda point, name: _why_na(point, columns[name])),
+            *_gaps("rounds", self.rounds, _point_of_each_round(shown), lambda point: point, why_no_series),
+            *_gaps("operations", self.operations, self._operations.rows, _OF_OPERATION, why_not_of_operation),
+            *_gaps("kernels", self.kernels, self._kernels.rows, attrgetter("point"), why_not_of_kernel),
+            *_gaps("roofs", self.roofs, self._roofs, itemgetter(0), lambda row, name: why_not_of_roof(row[1], name)),
+            *_gaps("machines", self.machines, self._machines, lambda point: point, why_not_of_machine),
         ]
-        names: tuple[tuple[str, Dtype], ...] = (
-            *(("row", "Int64"), ("case", "category"), ("column", "category"), ("reason", "category")),
-        )
-        return frame_of_values(
-            {name: ([row[place] for row in rows], dtype) for place, (name, dtype) in enumerate(names)}
-        )
+        dtypes: dict[str, Dtype] = {
+            "table": "category",
+            "row": "Int64",
+            "rows": "Int64",
+            "case": "category",
+            "machine": "category",
+            "file": "category",
+            "column": "category",
+            "reason": "category",
+        }
+        return frame_of_values({name: ([gap[name] for gap in gaps], dtype) for name, dtype in dtypes.items()})
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
@@ -106,39 +129,90 @@ class Results:
 
         ``attrs["left_out"]`` says of the other cases why they have none.
         """
-        taken, left_out = taken_apart(cases(self.points))
-        made = frame_of(operations_table(taken))
+        made = frame_of(self._operations)
+        _, left_out = taken_apart(cases(self.points))
         made.attrs["left_out"] = {point.id: why for point, why in left_out}
         return made
 
     @cached_property
+    def _operations(self) -> Table[Line]:
+        taken, _ = taken_apart(cases(self.points))
+        return operations_table(taken)
+
+    @cached_property
     def kernels(self) -> pd.DataFrame:
         """A row for each kernel of a step, by the profiler and by hardware counters."""
-        return frame_of(kernels_table(cases(self.points)))
+        return frame_of(self._kernels)
+
+    @cached_property
+    def _kernels(self) -> Table[KernelLine]:
+        return kernels_table(cases(self.points))
 
     @cached_property
     def roofs(self) -> pd.DataFrame:
         """A row for each roof over the cases of a file: measured ones, and published ones where none was."""
-        of_files = {(point.result.path, point.roofs.roofs): point for point in self.points if point.roofs.roofs}
-        rows = [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
         columns: list[Column[Any]] = [
             Column(name="machine", title="", get=lambda row: row[0].result.machine_label, dtype="category"),
             Column(name="file", title="", get=lambda row: row[0].result.name, dtype="category"),
             *(column.of(lambda row: row[1]) for column in ROOF_COLUMNS),
-            *(column.of(lambda row: row[0]) for column in notes_of(of_files.values())),
+            *(column.of(lambda row: row[0]) for column in notes_of(point for point, _ in self._roofs)),
         ]
-        return frame(columns, rows)
+        return frame(columns, self._roofs)
+
+    @cached_property
+    def _roofs(self) -> list[tuple[Point, Roof]]:
+        of_files = {(point.result.path, point.roofs.roofs): point for point in self.points if point.roofs.roofs}
+        return [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
 
     @cached_property
     def machines(self) -> pd.DataFrame:
         """A row for each machine and label: processor, device, versions, threads and limits."""
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        rows = [_machine(point) for point in self._machines]
+        names = dict.fromkeys([*_MACHINE_DTYPES, *(name for row in rows for name in row)])
+        return frame_of_values({name: ([row.get(name) for row in rows], _machine_dtype(name)) for name in names})
+
+    @cached_property
+    def _machines(self) -> list[Point]:
+        """A point of each machine and label."""
+        first: dict[tuple[str, str], Point] = {}
         for point in self.points:
-            rows.setdefault((point.result.machine_key, point.result.machine_label), _machine(point))
-        names = dict.fromkeys([*_MACHINE_DTYPES, *(name for row in rows.values() for name in row)])
-        return frame_of_values(
-            {name: ([row.get(name) for row in rows.values()], _machine_dtype(name)) for name in names}
-        )
+            first.setdefault((point.result.machine_key, point.result.machine_label), point)
+        return list(first.values())
+
+
+_OF_OPERATION = attrgetter("case.point")
+
+
+def _gaps(
+    table: str,
+    made: pd.DataFrame,
+    rows: Sequence[Row],
+    point_of: Callable[[Row], Point],
+    why: Callable[[Row, str], str],
+) -> list[dict[str, Any]]:
+    """What `Results.missing` has of one frame.
+
+    :param rows: what its rows were made of.
+    """
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for column in (str(name) for name in made.columns if not str(name).startswith(("param_", "note_"))):
+        reasons: dict[int, str] = {}
+        for index in made[column].isna().to_numpy().nonzero()[0].tolist():
+            row = rows[index]
+            if id(row) not in reasons:
+                reasons[id(row)] = why(row, column)
+            point = point_of(row)
+            of_row = {
+                "case": None if table in ("roofs", "machines") else point.id,
+                "machine": point.result.machine_label,
+                "file": None if table == "machines" else point.result.name,
+            }
+            key = (index if table == "cases" else tuple(of_row.values()), column, reasons[id(row)])
+            gap = found.setdefault(
+                key, {"table": table, "row": index, "rows": 0, **of_row, "column": column, "reason": key[-1]}
+            )
+            gap["rows"] += 1
+    return sorted(found.values(), key=itemgetter("row"))
 
 
 def _why_na(point: Point, column: Column[Point]) -> str:
@@ -157,6 +231,10 @@ _SERIES: dict[str, Dtype] = {
 
 def _key(point: Point) -> dict[str, str]:
     return {"case": point.id, "machine": point.result.machine_label, "file": point.result.name}
+
+
+def _point_of_each_round(points: Iterable[Point]) -> list[Point]:
+    return [point for point in points for _ in _rounds(point)]
 
 
 def _rounds(point: Point) -> Iterable[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 
 import roofline as rl
 from roofline.frames import Results
+from roofline.schema.record import Rounds
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.kernels import profiled
@@ -83,17 +84,50 @@ def test_a_missing_value_is_na_with_its_reason(tmp_path: Path) -> None:
     build.result(tmp_path / "a.json", [record])
     results = rl.load(tmp_path / "a.json")
     assert pd.isna(results.cases.loc[0, "margin"])
-    reasons = results.missing.set_index("column")["reason"]
+    reasons = _reasons(results, "cases")
     assert reasons["margin"] == "one round"
     assert reasons["peak_reserved_byte"] == "a CPU has no peak"
-    assert len(results.missing) == int(results.cases.isna().sum().sum())
+    assert reasons["energy_j_per_sample"] == "no energy was read"  # nothing in the record says so
+
+
+def _reasons(results: Results, table: str) -> dict[str, str]:
+    missing = results.missing[results.missing["table"] == table]
+    return dict(zip(missing["column"], missing["reason"], strict=True))
+
+
+def test_each_missing_value_of_each_frame_has_a_reason(tmp_path: Path, results: Results) -> None:
+    """One for all of a case's rounds, which says as well where there is rightly nothing."""
+    session = build.session(build.roofs(), noted={"zone": "us-east1-b"})
+    rounds = Rounds(steps=1, wall_s=(0.1, 0.1), disturbed=(None, "a backup"))
+    record = build.record(
+        timing=build.timing(rounds=rounds), missing={"timing.rounds.power_w": "not read for cpu"}, counters=None
+    )
+    build.result(tmp_path / "b.json", [record, profiled(), None], of=session)
+    for one in (results, rl.load(tmp_path / "b.json")):
+        for name in set(FRAMES) - {"missing"}:
+            of_frame = one.missing[one.missing["table"] == name]
+            named = [column for column in getattr(one, name) if not column.startswith("note_")]
+            assert of_frame["rows"].sum() == getattr(one, name)[named].isna().sum().sum(), name
+            assert len(of_frame.drop_duplicates(["row", "column"])) == len(of_frame)
+        assert one.missing[["table", "row", "rows", "column", "reason"]].notna().all(axis=None)
+    assert _reasons(one, "rounds")["power_w"] == "no such reading was taken"
+    missing = one.missing[(one.missing["table"] == "rounds") & (one.missing["case"] == record.case.id)]
+    of_rounds = missing.drop_duplicates("column").set_index("column")
+    assert of_rounds.loc["power_w", ["row", "rows", "reason"]].tolist() == [0, 2, "not read for cpu"]
+    assert of_rounds.loc["disturbed", ["row", "rows", "reason"]].tolist() == [0, 1, "nothing disturbed the round"]
+    assert _reasons(one, "kernels")["flop"] == "the profiler gives times alone"
+    of_roofs = one.missing[(one.missing["table"] == "roofs") & (one.missing["column"] == "from_file")]
+    assert of_roofs["reason"].tolist() == [
+        *("measured in the run of this file", "a published figure: nobody measured it here"),
+    ]
+    assert _reasons(one, "machines")["compute_capability"] == "the system doesn't tell it"
 
 
 def test_a_start_that_is_no_time_is_na_with_its_reason(tmp_path: Path) -> None:
     """The frame's dtype has no place for the text, which the commands show."""
     results = rl.load(build.write(tmp_path / "a.json", {**build.document([None]), "datetime": "soon"}))
     assert pd.isna(results.cases.loc[0, "started_at"])
-    assert results.missing.set_index("column").loc["started_at", "reason"] == "no time of ISO 8601: soon"
+    assert _reasons(results, "cases")["started_at"] == "no time of ISO 8601: soon"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +180,7 @@ def test_what_a_file_lacks_is_in_the_notes_and_with_its_reason(tmp_path: Path) -
     assert left_out.startswith(f"left out, the rest of the file is used: {path}: benchmarks[0]: ")
     place = "benchmarks[1].extra_info.roofline.timing.step_time_s"
     assert not_finite == f"{path}: not finite, taken as missing: {place}"
-    reasons = results.missing[results.missing["column"] == "step_time_s"]["reason"]
+    reasons = results.missing.query("table == 'cases' and column == 'step_time_s'")["reason"]
     assert reasons.tolist() == ["not a finite number", "its step time is -1 s, which is not a time"]
 
 

@@ -166,26 +166,6 @@ def _at(path: str, by: Callable[[Any], Any] | None) -> Get:
     return get
 
 
-def why_missing(point: Point, column: Column[Point]) -> str:
-    """Say why a point has no value in a column."""
-    record = point.benchmark.record
-    first, *rest = column.path.split(".")
-    no_time = point.why_no_step_time if first in _OF_STEP_TIME else None
-    if record is None:
-        return point.benchmark.fault or no_time or "the benchmark has no record of pytest-roofline"
-    if first == "counted" and record.counters is not None:
-        return record.counters.reason or f"counters: {record.counters.status}"
-    if first in ("placement", "sol"):
-        return point.placement.why_not or point.sol.why_none or _NOT_RECORDED
-    path = ["counters"] if first == "counted" else rest if first == "record" else ["timing", first]
-    reasons = (record.missing.get(".".join(path[:end])) for end in range(len(path), 0, -1))
-    return next((reason for reason in reasons if reason), no_time or _NOT_RECORDED)
-
-
-_OF_STEP_TIME = ("step_time_s", "spread", "samples_per_s")
-_NOT_RECORDED = "not recorded, or not applicable"
-
-
 def _setting(name: str) -> Callable[[Record], Any]:
     """Of the case's config. The loader's options stand under ``loader`` there, where the case is more than a loader."""
 

@@ -19,10 +19,11 @@ from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.remarks import Remark, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data
-from roofline.show.columns import parameters_of, pick, why_missing
+from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import roofs_table
+from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
 from roofline.text.units import counted, minute
