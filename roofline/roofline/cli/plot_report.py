@@ -58,7 +58,7 @@ def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | 
 
 
 class Unwritable(click.ClickException):
-    """Some of the files are missing: the disk is full, or the folder refuses them."""
+    """Some of the files are missing: the disk is full, or the folder refuses them or has somebody's own."""
 
     exit_code = 2
 

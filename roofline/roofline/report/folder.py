@@ -90,14 +90,11 @@ NOTHING_MORE = Extras()
 def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras = NOTHING_MORE) -> Written:
     """Write the files of these runs, and remove those that an earlier report left in the folder.
 
-    :raises NotWritten: a file can't be written.
+    :raises NotWritten: a file can't be written, or would replace one that no report wrote.
     """
     own = OwnFiles(folder, write)
-    try:
-        written = _written(runs, folder, own.write, extras)
-        removed = own.remove_earlier()
-    finally:
-        own.list_them()
+    written = _written(runs, folder, own.add, extras)
+    removed = own.write_all()
     if not removed:
         return written
     of_earlier = f"removed {counted(len(removed), 'file')} of an earlier report in {folder}: {some_of(removed, _NAMED)}"

@@ -112,6 +112,25 @@ def test_an_earlier_report_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("few_files")
+def test_a_file_of_somebodys_own_stays(run: Run, tmp_path: Path) -> None:
+    """Nothing is written where one would be lost: of a folder without a report, and one that was changed since."""
+    build.result(tmp_path / "a.json", [build.record()])
+    Path("r").mkdir()
+    Path("r/index.html").write_text("mine")
+    code, _, err = run("report", tmp_path / "a.json", "-o", "r")
+    assert (code, [path.name for path in Path("r").iterdir()]) == (2, ["index.html"])
+    assert err == (
+        "Error: r: nothing was written, for the report would replace index.html, which no report wrote or which was"
+        " changed since. Move what you want to keep, or name another folder.\n"
+    )
+    Path("r/index.html").unlink()
+    assert [run("report", tmp_path / "a.json", "-o", "r")[0] for _ in range(2)] == [0, 0]
+    with Path("r/report.md").open("a") as report:
+        report.write("mine")
+    assert "would replace report.md, which" in run("report", tmp_path / "a.json", "-o", "r")[2]
+
+
+@pytest.mark.usefixtures("few_files")
 def test_a_list_names_no_file_elsewhere(tmp_path: Path) -> None:
     """A folder may come from somebody else."""
     outside, digest = tmp_path / "outside.txt", hashlib.sha256(b"").hexdigest()
