@@ -326,7 +326,13 @@ _ALL: tuple[Column[Point], ...] = (
     _number("sm_clock_hz", "SM clock", "record.timing.rounds.sm_clock_hz", _hertz, by=readings.mean),
     _number("memory_clock_hz", "memory clock", "record.timing.rounds.memory_clock_hz", _hertz, by=readings.mean),
     _number("power_w", "power", "record.timing.rounds.power_w", lambda watt: scaled(watt, "W"), by=readings.mean),
-    _number("temperature_c", "°C", "record.timing.rounds.temperature_c", significant, by=readings.most),
+    _number(
+        "temperature_c",
+        "temperature",
+        "record.timing.rounds.temperature_c",
+        lambda deg: scaled(deg, "°C"),
+        by=readings.most,
+    ),
     _bytes("device_memory_byte", "in use", "record.timing.rounds.device_memory_byte", by=readings.most),
     _number("throttle_share", "throttled", "record.timing.rounds", percent, by=readings.throttle_share),
     _text(

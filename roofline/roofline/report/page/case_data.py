@@ -16,6 +16,7 @@ from roofline.schema.record import Check, Flag
 from roofline.show.columns import CASE_COLUMNS, pick
 from roofline.show.render import one_line, shown
 from roofline.show.tables import Column, words
+from roofline.text.units import unit_of
 
 _CHECKS: tuple[Column[Check], ...] = (
     words("proof", get="name"),
@@ -103,6 +104,7 @@ def _series(column: Column[Any], values: Sequence[float]) -> Data:
     """Values of the rounds; a reading that a round lacks is NaN there, and null here."""
     return {
         "title": one_line(column.title),
+        "unit": unit_of(column.name),
         "values": [rounded(value) if math.isfinite(value) else None for value in values],
         "shown": [column.show(value) for value in values],
     }

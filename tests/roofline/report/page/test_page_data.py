@@ -172,11 +172,21 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     assert data["checks"]["shown"] == [["finite", "passed", "the last output is finite"]]
     assert data["rounds"] == {
         "steps": 2,
-        "time": {"title": "step", "values": [0.1, 0.15, 0.1], "shown": ["100 ms", "150 ms", "100 ms"]},
+        "time": {"title": "step", "unit": "s", "values": [0.1, 0.15, 0.1], "shown": ["100 ms", "150 ms", "100 ms"]},
         "disturbed": {"1": "steal"},
         "readings": [
-            {"title": "SM clock", "values": [1.41e9, 1.2e9, 1.41e9], "shown": ["1.41 GHz", "1.20 GHz", "1.41 GHz"]},
-            {"title": "°C", "values": [50.0, None, 62.0], "shown": ["50.0", "-", "62.0"]},
+            {
+                "title": "SM clock",
+                "unit": "Hz",
+                "values": [1.41e9, 1.2e9, 1.41e9],
+                "shown": ["1.41 GHz", "1.20 GHz", "1.41 GHz"],
+            },
+            {
+                "title": "temperature",
+                "unit": "°C",
+                "values": [50.0, None, 62.0],
+                "shown": ["50.0 °C", "-", "62.0 °C"],
+            },
         ],
     }
     figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}

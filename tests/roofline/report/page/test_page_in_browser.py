@@ -12,6 +12,7 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.report.page.page_files import write_page
+from roofline.schema.record import Rounds
 from tests.roofline import build
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
@@ -29,8 +30,9 @@ FLAGS = (
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of three cases on one machine, one of them with a hostile name, and one of them on another machine."""
     folder = tmp_path_factory.mktemp("page")
+    read = Rounds(steps=1, wall_s=(0.5, 0.5), power_w=(200.0, 210.0), temperature_c=(60.0, 61.0))
     records = [
-        build.record(case=build.case(model="slow"), timing=build.timing(0.5)),
+        build.record(case=build.case(model="slow"), timing=build.timing(0.5, rounds=read)),
         build.record(case=build.case(model=HOSTILE, batch=8), timing=build.timing(0.02)),
         build.record(case=build.case(model="fast", mode="infer"), timing=build.timing(0.01)),
     ]
@@ -160,6 +162,18 @@ def test_the_keyboard_reaches_a_case(shown: sync_api.Page) -> None:
     assert "perftests/test_models.py::test_case[slow-train-b32-fp32]" in shown.locator("#case pre").inner_text()
     shown.keyboard.press("Escape")
     assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
+
+
+def test_readings_stand_below_the_times_of_rounds(shown: sync_api.Page) -> None:
+    """Over one axis, whose labels stand below all of them."""
+    shown.get_by_role("button", name="slow-train-b32-fp32", exact=True).first.click()
+    shown.wait_for_selector("#case .main-svg")
+    tops = "(texts) => texts.map((text) => text.getBoundingClientRect().top)"
+    across, up = (shown.locator(f"#case .{axis}tick text").evaluate_all(tops) for axis in ("x", "y"))
+    assert min(across) > max(up)
+    titles = [shown.locator(f"#case .{axis}title").text_content() for axis in ("x", "y", "y2", "y3")]
+    assert titles == ["round", "step", "power", "temperature"]
+    shown.keyboard.press("Escape")
 
 
 def test_axe_finds_no_serious_fault(shown: sync_api.Page) -> None:

@@ -426,25 +426,36 @@ function drawBars(holder, labels, bars, marks, unit) {
   }), CONFIG);
 }
 
+// Ends of an axis: of values that hardly differ, ticks would all read the same.
+function wideEnough(values) {
+  const known = values.filter((value) => value !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const room = Math.max(0.1 * (high - low), 0.02 * Math.abs(high), Number.MIN_VALUE);
+  return known.length ? [low - room, high + room] : undefined;
+}
+
+// Step time, and below it each reading, over one axis of rounds.
 function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
   const disturbed = (index) => rounds.disturbed[index] !== undefined;
   const numbers = rounds.time.values.map((_, index) => index + 1);
+  const nameOfAxis = (place) => `y${place ? place + 1 : ""}`;
+  const gap = 0.14 / parts.length;
   const layout = layoutOf(holder, {
-    height: 150 + 110 * parts.length,
-    grid: { rows: parts.length, columns: 1, roworder: "top to bottom" },
+    height: 130 + 120 * parts.length,
+    xaxis: axis("round", { anchor: nameOfAxis(parts.length - 1), tickformat: "d", range: [0, numbers.length + 1] }),
   });
   const traces = parts.map((part, place) => {
-    const suffix = place ? place + 1 : "";
-    layout[`xaxis${suffix}`] = axis(place === parts.length - 1 ? "round" : "", { matches: place ? "x" : undefined });
-    layout[`yaxis${suffix}`] = axis(part.title, {
-      tickformat: "~s", ticksuffix: place ? "" : "s", rangemode: place ? "normal" : "tozero", nticks: 6,
+    const top = 1 - place / parts.length;
+    layout[`yaxis${place ? place + 1 : ""}`] = axis(part.title, {
+      domain: [place === parts.length - 1 ? 0 : top - 1 / parts.length + gap, top],
+      tickformat: "~s", ticksuffix: part.unit, rangemode: place ? "normal" : "tozero", nticks: 5,
+      ...(place ? { range: wideEnough(part.values) } : {}),
     });
     return {
       x: numbers,
       y: part.values,
-      xaxis: `x${suffix}`,
-      yaxis: `y${suffix}`,
+      yaxis: nameOfAxis(place),
       customdata: numbers.map((number) => number - 1),
       mode: "lines+markers",
       hoverinfo: "none",
