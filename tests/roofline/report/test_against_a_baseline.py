@@ -99,6 +99,8 @@ def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path)
         [f"slower: {signed(case.change)}", case.match.id, "epyc-2cpu"] for case in comparison.cases[:2]
     ]
     assert [row[1] for row in rows] == ORDER[:2]
+    assert rows[0][3] == "99 % interval +187.9 to +212.8 %, base 100 ms, new 300 ms"
     verdicts = overview["verdicts"]
     assert verdicts["title"] == "3 cases compared: 2 slower, 1 removed, 1 same"
     assert [row[0] for row in verdicts["table"]["shown"]] == ORDER
+    assert verdicts["table"]["opens"] == [2, 1, None, 0]

@@ -8,7 +8,6 @@ from itertools import cycle
 from string import ascii_lowercase
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.verdict_table import sentence, table
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
@@ -19,6 +18,7 @@ from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.remarks import Remark, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data
+from roofline.report.page.verdicts_data import verdicts_data
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table, roofs_alone
@@ -159,7 +159,9 @@ class PageData:
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
             "costs": table_data(costs.columns, costs.rows, opens=priced) if costs.rows else None,
-            "verdicts": None if self._comparison is None else _verdicts(self._comparison),
+            "verdicts": None
+            if self._comparison is None
+            else verdicts_data(self._comparison, self._points, lambda point: self._number[id(point)]),
             "colors": [colors.color(section.name) for section in self._sections],
             "rounds": [section.rounds() is not None for section in self._sections],
             "histories": [has_history(section.sessions) for section in self._sections],
@@ -226,13 +228,6 @@ def _by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
     for point in points:
         found.setdefault(machine_of(point), []).append(point)
     return found
-
-
-def _verdicts(comparison: Comparison) -> Data:
-    """Every case against the baseline, the worst first."""
-    verdicts = table(comparison, sentence(comparison), in_full=False)
-    shown = table_data(verdicts.displayed(), verdicts.rows)
-    return {"title": verdicts.title, "table": shown, "notes": list(verdicts.notes)}
 
 
 def _host(point: Point) -> str | None:

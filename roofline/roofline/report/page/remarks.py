@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point
+from roofline.report.page.verdicts_data import figures_of, points_of_cases
 from roofline.results.result import ResultFile
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import counted, minute, percent, signed, some_of
@@ -79,18 +80,17 @@ def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
         yield _remark(point, names, what, flag.evidence)
 
 
-def _slower(points: Iterable[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
+def _slower(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
     """Cases that take longer than in the baseline, the worst first."""
-    shown = {(point.id, point.result.machine_label): point for point in points}
-    for case in comparison.of("slower"):
-        label = case.match.machine.label
-        point = shown.get((case.match.id, label))
-        machine = label if point is None else names[machine_of(point)]
+    figures = figures_of(comparison)
+    for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
+        if case.outcome != "slower":
+            continue
         yield Remark(
             what=f"slower: {signed(case.change or 0.0)}",
             case=case.match.id,
-            machine=machine,
-            evidence=case.why,
+            machine=case.match.machine.label if point is None else names[machine_of(point)],
+            evidence="; ".join(filter(None, (figures(case), case.why))),
             point=point,
         )
 

@@ -6,6 +6,8 @@ const roofline = (() => {
     circle: "●", square: "■", diamond: "◆", "triangle-up": "▲", "triangle-down": "▼", "triangle-left": "◀",
     "triangle-right": "▶", cross: "✚", x: "✖", star: "★", pentagon: "⬟", hexagon: "⬢",
   };
+  // Rows of a table of the overview, so that the machines aren't far below it.
+  const FIRST = 20;
   const asked = new Map();
   let overview = null;
 
@@ -42,11 +44,15 @@ const roofline = (() => {
     const place = document.getElementById("overview");
     place.append(element("h3", { text: "What needs attention first" }));
     place.append(content.attention.shown.length
-      ? tableOf(content.attention, { label: "What needs attention first", open: openCase })
+      ? tableOf(content.attention, { label: "What needs attention first", open: openCase, first: FIRST })
       : element("p", { text: "Nothing: no row is invalid, flagged or less certain than was asked for." }));
     if (content.verdicts) {
       const { title, table, notes: lines } = content.verdicts;
-      place.append(element("h3", { text: `Against the baseline: ${title}` }), tableOf(table, { label: title }), ...notes(lines));
+      place.append(
+        element("h3", { text: `Against the baseline: ${title}` }),
+        tableOf(table, { label: title, open: openCase, first: FIRST }),
+        ...notes(lines),
+      );
     }
     place.append(element("h3", { text: "Machines" }), tableOf(content.machines, {
       label: "Machines", open: openMachine, opens: "machine", tools: false,
@@ -54,7 +60,7 @@ const roofline = (() => {
     place.append(...notes(content.notes));
     if (content.costs) {
       const what = "What samples cost";
-      place.append(element("h3", { text: what }), tableOf(content.costs, { label: what, open: openCase }));
+      place.append(element("h3", { text: what }), tableOf(content.costs, { label: what, open: openCase, first: FIRST }));
     }
     if (content.machines.shown.length > 1) place.append(comparison());
     const name = content.machines.columns.findIndex((column) => nameOf(column) === "machine");

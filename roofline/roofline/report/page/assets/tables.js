@@ -83,9 +83,9 @@ function amountOf(data, row, index) {
 }
 
 // `open` is called with the number of what a row opens, by a button in the column `opens`. The element's `choose` takes a
-// test of row numbers.
-function tableOf(data, { label, open = null, opens = "case", tools = true }) {
-  const state = { column: -1, down: false, words: [], chosen: () => true, all: false };
+// test of row numbers. `first` rows are shown until all are asked for, or some by a filter.
+function tableOf(data, { label, open = null, opens = "case", tools = true, first = MOST_ROWS }) {
+  const state = { column: -1, down: false, words: [], chosen: () => true, all: false, first };
   const ends = data.ends ?? [];
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
   const top = element("tr");
@@ -136,13 +136,23 @@ function tableOf(data, { label, open = null, opens = "case", tools = true }) {
     const shown = rows();
     const columns = shownColumns();
     top.replaceChildren(...columns.map((index) => heads[index]));
-    body.replaceChildren(...shown.slice(0, MOST_ROWS).map((row) => element("tr", {}, ...columns.map((index) => cellOf(row, index)))));
-    count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > MOST_ROWS ? `, the first ${MOST_ROWS} here` : ""}`;
+    const most = state.words.length ? MOST_ROWS : state.first;
+    body.replaceChildren(...shown.slice(0, most).map((row) => element("tr", {}, ...columns.map((index) => cellOf(row, index)))));
+    count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > most ? `, the first ${most} here` : ""}`;
   }
 
   const table = element("table", { "aria-label": label }, element("thead", {}, top), body);
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
   const whole = element("div", {}, scroll);
+  if (data.shown.length > first && first < MOST_ROWS) {
+    const every = element("button", { type: "button", text: `All ${data.shown.length} rows`, "aria-pressed": "false" });
+    every.addEventListener("click", () => {
+      state.first = state.first === first ? MOST_ROWS : first;
+      every.setAttribute("aria-pressed", String(state.first !== first));
+      fill();
+    });
+    whole.append(element("div", { class: "bar" }, every));
+  }
   if (tools) {
     const filter = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter: ${label}` });
     filter.addEventListener("input", () => {

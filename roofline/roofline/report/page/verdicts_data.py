@@ -1,0 +1,37 @@
+"""The comparison with a baseline as plain dicts, and which cases of the page it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from roofline.comparison.comparison import Compared, Comparison
+from roofline.comparison.runs import identity_of
+from roofline.comparison.verdict_table import display, sentence, table
+from roofline.model.points import Point
+from roofline.report.page.cells import Data, table_data
+from roofline.show.render import one_line, shown
+
+
+def verdicts_data(comparison: Comparison, points: Sequence[Point], number: Callable[[Point], int]) -> Data:
+    """Every case against the baseline, the worst first.
+
+    :param points: the cases of the page.
+    :param number: that of a point, by which it is opened.
+    """
+    verdicts = table(comparison, sentence(comparison), in_full=False)
+    opens = [None if point is None else number(point) for point in points_of_cases(comparison, points)]
+    made = table_data(verdicts.displayed(), verdicts.rows, opens=opens)
+    return {"title": verdicts.title, "table": made, "notes": list(verdicts.notes)}
+
+
+def points_of_cases(comparison: Comparison, points: Sequence[Point]) -> list[Point | None]:
+    """Find the point of each compared case, in their order; None of one that the page doesn't have."""
+    parts = {id(point.result): identity_of(point.result).parts for point in points}
+    found = {(point.id, point.benchmark.fullname, parts[id(point.result)]): point for point in points}
+    return [found.get((case.match.id, case.match.test, case.match.machine.parts)) for case in comparison.cases]
+
+
+def figures_of(comparison: Comparison) -> Callable[[Compared], str]:
+    """What says in words which figures a verdict rests on: the interval of the change, and what both sides took."""
+    columns = [one for one in display(comparison) if one.name == "interval" or one.name.startswith(("base_", "new_"))]
+    return lambda case: ", ".join(f"{one_line(column.title)} {shown(column, case)}" for column in columns)
