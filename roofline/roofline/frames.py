@@ -1,7 +1,8 @@
 """Results as pandas frames: the columns of the commands' tables, under the same names, with units and dtypes.
 
 Units are SI and stand in a column's name and in ``frame.attrs["units"]``. What is missing is ``NA``; `Results.missing`
-has the reasons. A list, such as the names of a case's flags, is a text, its items separated by ``"; "``.
+has the reasons. A list, such as the names of a case's flags, is a text, its items separated by ``"; "``; ``none``
+without any.
 """
 
 from __future__ import annotations

@@ -117,11 +117,12 @@ _FLAT = frozenset({str, int, float, bool, type(None)})
 
 
 def flat(value: Any) -> Any:
-    """Make one value of a list, its items separated by ``"; "``, and JSON of a mapping."""
+    """Make one value of a list, its items separated by ``"; "`` or ``none``, and JSON of a mapping."""
     if type(value) in _FLAT:
         return value
     if isinstance(value, list | tuple):
-        return "; ".join(map(str, value))
+        # Without an item not "": CSV has that for what is missing.
+        return "; ".join(map(str, value)) or "none"
     return json.dumps(value) if isinstance(value, dict) else value
 
 
