@@ -83,10 +83,10 @@ def check_expectations(
     results = {point.result.path: point.result for point in points}
     machines: dict[Machine, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.result.when):
-        machines.setdefault(machine_of(point)._replace(label=""), []).append(point)
+        machines.setdefault(_machine_of(point), []).append(point)
     findings: list[CheckedBound] = []
     unexpected: list[str] = []
-    # Beside rows that have a record those of another project are no device of their own that lacks every case.
+    # Beside rows that have a record those of another project are no device that lacks every case.
     recorded = {machine.key for machine in machines if machine.kind}
     for machine, everything in machines.items():
         groups: dict[tuple[str, str], list[Point]] = {}
@@ -117,6 +117,12 @@ def check_expectations(
         unreadable=tuple(unreadable),
         incomplete=tuple(f"{path}: {why}" for path, why in incomplete.items()),
     )
+
+
+def _machine_of(point: Point) -> Machine:
+    """Under whatever label. Rows without a record stand apart: an unreadable one may be any case that is asked for."""
+    machine = machine_of(point)._replace(label="")
+    return machine if point.benchmark.record is not None else machine._replace(kind="", device="")
 
 
 def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:

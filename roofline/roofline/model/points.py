@@ -25,10 +25,14 @@ from roofline.timing.step_time import plain_step_time_s, plain_times_s
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One benchmark of one run with everything concluded from it."""
+    """One benchmark of one run with everything concluded from it.
+
+    ``device`` is that of its record; of a benchmark without one, that of its run.
+    """
 
     result: ResultFile
     benchmark: Benchmark
+    device: Device | None
     roofs: Roofs
     placement: Placement
     sol: SpeedOfLight
@@ -120,11 +124,12 @@ def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
     """All benchmarks of one file, in its order, roofs and loader-only benchmarks included."""
     roofs: dict[Device, Roofs] = {}
     points: list[Point] = []
+    of_run = _device_of(result)
     for benchmark in result.benchmarks:
         device = None if benchmark.record is None else benchmark.record.device
         if device is not None and device not in roofs:
             roofs[device] = roofs_of(result, device, table)
-        points.append(_point(result, benchmark, _NO_ROOFS if device is None else roofs[device]))
+        points.append(_point(result, benchmark, device or of_run, _NO_ROOFS if device is None else roofs[device]))
     found = cliffs([_checked(point) for point in points])
     return tuple(point if flag is None else _with(point, flag) for point, flag in zip(points, found, strict=True))
 
@@ -145,7 +150,7 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
     chosen: dict[tuple[str, ...], Point] = {}
     dropped: dict[str, int] = {}
     for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        key = (point.result.machine_key, point.result.machine_label, *_device(point.benchmark.record), *point.workload)
+        key = (point.result.machine_key, point.result.machine_label, *_device(point), *point.workload)
         if key in chosen:
             dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
         chosen[key] = point
@@ -174,7 +179,13 @@ _NO_STEP_TIME = "no_step_time"
 _NO_ROOFS = Roofs(roofs=(), why_none="no record")
 
 
-def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
+def _device_of(result: ResultFile) -> Device | None:
+    """That of the first benchmark that has a record; else that of the machine, where it is known."""
+    recorded = (benchmark.record.device for benchmark in result.benchmarks if benchmark.record is not None)
+    return next(recorded, None if result.machine is None else result.machine.device)
+
+
+def _point(result: ResultFile, benchmark: Benchmark, device: Device | None, roofs: Roofs) -> Point:
     record = benchmark.record
     if record is None:
         sol = SpeedOfLight(time_s=None, why_none="no record")
@@ -194,6 +205,7 @@ def _point(result: ResultFile, benchmark: Benchmark, roofs: Roofs) -> Point:
     return Point(
         result=result,
         benchmark=benchmark,
+        device=device,
         roofs=roofs,
         placement=placement,
         sol=sol,
@@ -222,5 +234,5 @@ def _checked(point: Point) -> Record | None:
     return None if record is None else replace(record, flags=point.flags)
 
 
-def _device(record: Record | None) -> tuple[str, str]:
-    return ("", "") if record is None else (record.device.kind, record.device.name)
+def _device(point: Point) -> tuple[str, str]:
+    return ("", "") if point.device is None else (point.device.kind, point.device.name)

@@ -42,8 +42,7 @@ class Row:
 
 def machine_of(point: Point) -> Machine:
     """Equal for points of the same device of the same machine under the same label, and for those only."""
-    record = point.benchmark.record
-    kind, device = ("", "") if record is None else (record.device.kind, record.device.name)
+    kind, device = ("", "") if point.device is None else (point.device.kind, point.device.name)
     return Machine(point.result.machine_key, kind, device, point.result.machine_label)
 
 

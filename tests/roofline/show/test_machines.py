@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.machine.published import load
-from roofline.model.points import Point, place_all
+from roofline.model.points import Point, newest, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, Record
@@ -38,6 +38,15 @@ def _points(*results: ResultFile) -> tuple[Point, ...]:
 
 def _table(*results: ResultFile) -> Table[Row]:
     return machines_table(_points(*results))
+
+
+def test_a_row_without_a_record_is_of_the_machine_of_its_file(tmp_path: Path) -> None:
+    """A plain benchmark beside measured cases, and a run of plain ones alone, make no second machine."""
+    points = _points(
+        _run(tmp_path, "epyc-2cpu", None, _step(0.1)), _run(tmp_path, "epyc-2cpu", None, started="2026-11-21")
+    )
+    assert list(machine_names(points).values()) == ["epyc-2cpu"]
+    assert len(newest(points)[0]) == 2
 
 
 def test_speed_up_is_over_the_first_machine(tmp_path: Path) -> None:
