@@ -250,8 +250,10 @@ def sentence_of(counts: Mapping[Any, int], compared: int, exit_code: int, sides:
     slower, decided = counts["slower"], counts["faster"] + counts["same"]
     if exit_code == 1:
         head, rest = "Regression", f"{counted(slower, 'case')} slower, of {compared} compared"
+    elif exit_code == 0 and decided:
+        head, rest = "Passed", "no case shown to be slower"
     elif exit_code == 0:
-        head, rest = "Passed", "no case shown to be slower" if decided else "nothing was decided"
+        head, rest = "Undecided", "no case shown to be slower, and none to be the same"
     elif compared:
         head, rest = "Not passed", "no case shown to be slower, but not all of it could be judged"
     else:

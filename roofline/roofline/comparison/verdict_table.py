@@ -43,6 +43,7 @@ from roofline.text.units import (
     signed,
     signed_range,
     significant,
+    some_of,
 )
 
 NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
@@ -76,7 +77,7 @@ def _file(results: Sequence[SessionResult]) -> str | None:
 
 
 _CASE: Column[Compared] = words("case", get="match.id", dtype="category")
-_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=8, dtype="category")
+_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=1, dtype="category")
 _VERDICT: Column[Compared] = words("verdict", get="outcome", dtype="category")
 _WHY: Column[Compared] = words("why", get=lambda case: case.why or None)
 _CHANGE: Column[Compared] = number("change", show=signed)
@@ -124,25 +125,25 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
 
 
 def display(comparison: Comparison) -> list[Column[Compared]]:
-    """Where space is short, what a verdict is about gives way last: the interval, then the times of both sides."""
+    """Where space is short, what a verdict is about gives way last: times of the sides, then interval, then machine."""
     confidence = comparison.settings.confidence
     between = number(
         "interval",
         f"{significant(100 * confidence, 2)} % interval",
         lambda case: _interval(case, confidence),
         signed_range,
-        drop=1,
+        drop=2,
     )
     shown = [_CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), _VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
-        shown += _of_sides("fraction_of_roof", " of\nroof", show=percent, drop=2)
-        shown += _of_sides("fraction_of_speed_of_light", " of\nlight", show=percent, drop=6)
+        shown += _of_sides("fraction_of_roof", " of\nroof", show=percent, drop=3)
+        shown += _of_sides("fraction_of_speed_of_light", " of\nlight", show=percent, drop=7)
     else:
-        shown += _of_sides("step_time_s", show=lambda value: scaled(value, "s"), drop=2)
-    shown.append(number("sessions", get=_sessions, drop=5))
+        shown += _of_sides("step_time_s", show=lambda value: scaled(value, "s"), drop=3)
+    shown.append(number("sessions", get=_sessions, drop=6))
     if asks_for_more(comparison):
         shown.append(
-            number(MORE, "more to\nsettle it", _more_of, narrow=lambda text: text.removeprefix("about "), drop=4)
+            number(MORE, "more to\nsettle it", _more_of, narrow=lambda text: text.removeprefix("about "), drop=5)
         )
     return shown
 
@@ -251,7 +252,10 @@ def _unmarked_files(case: Compared) -> str:
 def _side(runs: Sequence[Run]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
-    return f"{sessions} of {last.machine.label}, {code_of(last)}, {last.when[:10] or 'no date recorded'} ({last.file})"
+    machines = list(dict.fromkeys(run.machine for run in runs))
+    where = some_of([machine.label for machine in machines])
+    where = where if len(machines) == 1 else f"{len(machines)} machines ({where})"
+    return f"{sessions} of {where}, {code_of(last)}, {last.when[:10] or 'no date recorded'} ({last.file})"
 
 
 def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:

@@ -18,7 +18,7 @@ from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
 from roofline.text.printable import printable
 from roofline.text.units import counted, significant
-from roofline.text.wrapping import begin_of, cut
+from roofline.text.wrapping import begin_of
 from roofline.timing.step_time import has_times, plain_times_s
 
 if TYPE_CHECKING:
@@ -139,24 +139,31 @@ def _rows_of(points: Sequence[Point]) -> list[_Row]:
         machine = names[machine_of(point)] if several_machines else ""
         if one_case and len(group) > 1:
             rows += [
-                _Row(_label(one.point.result.when or one.point.result.path.name, machine), median_s, (one,))
+                _Row(row_label(one.point.result.when or one.point.result.path.name, machine), median_s, (one,))
                 for one in group
             ]
         else:
-            label = machine if one_case and machine else _label(point.id, machine)
+            label = machine if one_case and machine else row_label(point.id, machine)
             rows.append(_Row(label, median_s, tuple(group)))
     return rows
 
 
-def _label(name: str, machine: str) -> str:
-    """:param machine: empty where all rows are of one."""
-    end = f" · {cut(printable(machine), _NAME // 2)}" if machine else ""
-    name, room = printable(name), _NAME - len(end)
+def row_label(name: str, machine: str) -> str:
+    """A name and a machine in the room left of a row.
+
+    :param machine: empty where all rows are of one.
+    """
+    end = f" · {_shortened(machine, _NAME // 2)}" if machine else ""
+    return _shortened(name, _NAME - len(end)) + end
+
+
+def _shortened(name: str, room: int) -> str:
+    """Its beginning and its end: batch size and precision, by which the cases of a model differ, stand last."""
+    name = printable(name)
     if begin_of(name, room) == name:
-        return name + end
-    # Batch size and precision, by which the cases of a model differ, stand last.
+        return name
     last = begin_of(name[::-1], _LAST)[::-1]
-    return f"{begin_of(name, room - _LAST - 1)}…{last}{end}"
+    return f"{begin_of(name, room - _LAST - 1)}…{last}"
 
 
 def _session_of(point: Point) -> _Session | None:

@@ -10,10 +10,8 @@ from roofline.comparison.effect import Effect
 from roofline.comparison.verdict_table import sentence
 from roofline.plots.layout import figure_of
 from roofline.plots.style import DARK, FAINT, handle, tidy
-from roofline.plots.variability import percent_axis
-from roofline.text.printable import printable
+from roofline.plots.variability import percent_axis, row_label
 from roofline.text.units import counted, percent, signed_range
-from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 _ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.26, 1.2, 4.3, -2.35
 """Inches."""
-_NAME = 46
-"""Characters of a case's name."""
 _STYLE: dict[Outcome, tuple[str, str]] = {
     "slower": ("#D55E00", "v"),
     "not comparable": ("#CC79A7", "X"),
@@ -107,5 +103,4 @@ class _Changes:
         return low - 1, high - 1
 
     def _label(self, case: Compared) -> str:
-        name = f"{case.match.id} ({case.match.machine.label})" if self._several else case.match.id
-        return cut(printable(name), _NAME)
+        return row_label(case.match.id, case.match.machine.label if self._several else "")

@@ -30,6 +30,22 @@ def test_age_and_commit_of_the_baseline_are_shown(run: Run, tmp_path: Path) -> N
     assert "Baseline: 1 session of epyc-2cpu, commit 01234567, 2025-10-16" in told
 
 
+def test_rows_of_several_machines_name_theirs(run: Run, tmp_path: Path) -> None:
+    """In a narrow terminal, too; and a side tells how many machines its sessions are of."""
+    base, new = (
+        [
+            build.write(tmp_path / side / f"{label}.json", sessions.document({"resnet50": 0.1}, hour, label=label))
+            for label in ("slow", "fast")
+        ]
+        for side, hour in (("base", 0), ("new", 1))
+    )
+    _, out, _ = run("check", *new, "--baseline", *base, "--width", 80)
+    rows = [line.split()[:2] for line in out.splitlines() if line.startswith("resnet50")]
+    assert sorted(rows) == [["resnet50-train", "fast"], ["resnet50-train", "slow"]]
+    assert out.startswith("Undecided: no case shown to be slower, and none to be the same (2 inconclusive)\n")
+    assert "Baseline: 2 sessions of 2 machines (slow, fast), commit 01234567" in " ".join(out.split())
+
+
 def test_json_is_records_with_what_the_gate_says_beside_them(run: Run, base: list[Path], new: list[Path]) -> None:
     """As pandas reads them, of the columns that CSV has; the exit code and standard error say what came of it."""
     code, out, err = run("check", new[0], "--baseline", base[0], "--strict", "--format", "json")

@@ -39,7 +39,7 @@ def test_what_is_inconclusive_passes_with_a_warning_unless_strict(run: Run, base
     """A single session a side can't show that nothing changed by 2 %."""
     code, out, err = run("check", new[0], "--baseline", base[0])
     assert code == 0
-    assert out.startswith("Passed: nothing was decided (2 inconclusive)\n")
+    assert out.startswith("Undecided: no case shown to be slower, and none to be the same (2 inconclusive)\n")
     assert err.startswith(f"Warning: inconclusive, neither slower nor the same: resnet18-train-b32-fp32, {ID}")
     code, out, err = run("check", new[0], "--baseline", base[0], "--strict")
     assert code == 3
