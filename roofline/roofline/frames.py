@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from roofline.model.points import Point, cases
 from roofline.schema.record import Roof, Rounds
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
-from roofline.show.export import flat, frame, frame_of, frame_of_values
+from roofline.show.export import PANDAS_TIME, flat, frame, frame_of, frame_of_values
 from roofline.show.kernel_tables import KernelLine, kernels_table
 from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import ROOF_COLUMNS
@@ -92,17 +92,12 @@ class Results:
             *_gaps("roofs", self.roofs, self._roofs, itemgetter(0), lambda row, name: why_not_of_roof(row[1], name)),
             *_gaps("machines", self.machines, self._machines, lambda point: point, why_not_of_machine),
         ]
-        dtypes: dict[str, Dtype] = {
-            "table": "category",
-            "row": "Int64",
-            "rows": "Int64",
-            "case": "category",
-            "machine": "category",
-            "file": "category",
-            "column": "category",
-            "reason": "category",
-        }
-        return frame_of_values({name: ([gap[name] for gap in gaps], dtype) for name, dtype in dtypes.items()})
+        return frame_of_values(
+            {
+                name: ([gap[place] for gap in gaps], "Int64" if name in ("row", "rows") else "category")
+                for place, name in enumerate(_GAP)
+            }
+        )
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
@@ -183,6 +178,9 @@ class Results:
 
 _OF_OPERATION = attrgetter("case.point")
 
+_GAP = ("table", "row", "rows", "case", "machine", "file", "column", "reason")
+"""The columns of `Results.missing`."""
+
 
 def _gaps(
     table: str,
@@ -190,36 +188,44 @@ def _gaps(
     rows: Sequence[Row],
     point_of: Callable[[Row], Point],
     why: Callable[[Row, str], str],
-) -> list[dict[str, Any]]:
-    """What `Results.missing` has of one frame.
+) -> list[tuple[Any, ...]]:
+    """What `Results.missing` has of one frame: values of `_GAP`.
 
     :param rows: what its rows were made of.
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    import numpy as np
+
+    # Rounds that follow each other are of one point, which tells all that is said of them.
+    begins = [row is not before for row, before in zip(rows, [None, *rows], strict=False)]
+    owners = [row for row, begun in zip(rows, begins, strict=True) if begun]
+    owner_of = np.cumsum(begins) - 1
+    places = [_place(table, point_of(row)) for row in owners]
+    found: dict[tuple[Any, ...], list[int]] = {}
     for column in (str(name) for name in made.columns if not str(name).startswith(("param_", "note_"))):
-        reasons: dict[int, str] = {}
-        for index in made[column].isna().to_numpy().nonzero()[0].tolist():
-            row = rows[index]
-            if id(row) not in reasons:
-                reasons[id(row)] = why(row, column)
-            point = point_of(row)
-            of_row = {
-                "case": None if table in ("roofs", "machines") else point.id,
-                "machine": point.result.machine_label,
-                "file": None if table == "machines" else point.result.name,
-            }
-            key = (index if table == "cases" else tuple(of_row.values()), column, reasons[id(row)])
-            gap = found.setdefault(
-                key, {"table": table, "row": index, "rows": 0, **of_row, "column": column, "reason": key[-1]}
-            )
-            gap["rows"] += 1
-    return sorted(found.values(), key=itemgetter("row"))
+        missing = made[column].isna().to_numpy().nonzero()[0]
+        distinct, firsts, counts = np.unique(owner_of[missing], return_index=True, return_counts=True)
+        for owner, first, count in zip(distinct.tolist(), missing[firsts].tolist(), counts.tolist(), strict=True):
+            apart = owner if table == "cases" else 0
+            gap = found.setdefault((apart, *places[owner], column, why(owners[owner], column)), [first, 0])
+            gap[1] += count
+    gaps = [(table, first, count, *of[1:]) for of, (first, count) in found.items()]
+    return sorted(gaps, key=itemgetter(1))
+
+
+def _place(table: str, point: Point) -> tuple[str | None, str, str | None]:
+    """The case, machine and file of a row, as far as its table is of one."""
+    return (
+        None if table in ("roofs", "machines") else point.id,
+        point.result.machine_label,
+        None if table == "machines" else point.result.name,
+    )
 
 
 def _why_na(point: Point, column: Column[Point]) -> str:
     """Say why a frame has no value: the point has none, or one that the column's dtype doesn't take."""
-    value = plain_value(column, point)
-    return why_missing(point, column) if value is None else f"no time of ISO 8601: {value}"
+    if column.dtype == PANDAS_TIME and (value := plain_value(column, point)) is not None:
+        return f"no time of ISO 8601: {value}"
+    return why_missing(point, column)
 
 
 _SERIES: dict[str, Dtype] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from roofline.model.points import Point
 from roofline.schema.record import Counters, HostCounters, Record, Roof
@@ -174,7 +175,8 @@ def _otherwise(record: Record, name: str, place: str) -> str:
     return found if isinstance(found, str) else found(record)
 
 
-def _and_above(place: str) -> list[str]:
+@cache
+def _and_above(place: str) -> tuple[str, ...]:
     """``a.b.c``, ``a.b`` and ``a``."""
     parts = place.split(".")
-    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    return tuple(".".join(parts[:end]) for end in range(len(parts), 0, -1))
