@@ -53,6 +53,8 @@ def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | 
         say(note, err=True)
     if levels and not paths:
         raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
+    if not paths:
+        raise NoData("nothing to draw: no case can be placed or has the times of its rounds, and there are no roofs.")
     for path in paths:
         say(str(path))
 

@@ -41,13 +41,17 @@ def draw(
         own = [point for point in shown if machine_of(point) == key]
         if not own:
             under = [point for point in bare if machine_of(point) == key]
-            drawn = roofline_figure(under, title_of(key, name), style)
-            paths += _saved(drawn, folder, f"roofline-{slug(name)}", forms, write)
+            figure = roofline_figure(under, title_of(key, name), style)
+            if figure is not None:
+                paths += _saved(figure, folder, f"roofline-{slug(name)}", forms, write)
             continue
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
         title = title_of(key, name)
-        if drawable:
-            paths += _saved(roofline_figure(drawable, title, style), folder, f"roofline-{slug(name)}", forms, write)
+        figure = roofline_figure(drawable, title, style) if drawable else None
+        if figure is not None:
+            paths += _saved(figure, folder, f"roofline-{slug(name)}", forms, write)
+        elif drawable:
+            remarks.append(f"{name}: no roofline to draw: no case can be placed, and the machine has no roofs")
         figure = throughput_figure(own, title, style)
         if figure is None:
             remarks.append(f"{name}: no throughput to draw: no case has a record with a time")

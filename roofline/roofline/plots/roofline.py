@@ -33,6 +33,11 @@ class Roofline:
         self.lines, self.footer = self._content.lines, self._content.footer
         self.legend = _legend(self._content.placed, style)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is neither a case to place nor a roof."""
+        return not self._content.placed and not self._content.roofs.roofs
+
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``; no roofs and no points are no error."""
         content = self._content
@@ -45,12 +50,13 @@ class Roofline:
             )
 
 
-def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
-    """The figure of one device's cases; this never fails.
+def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure | None:
+    """The figure of one device's cases; None where there is neither a case to place nor a roof.
 
     :param points: of one device, at least one.
     """
-    return figure_of(Roofline(points, style), title, height=_AXES_HEIGHT)
+    panel = Roofline(points, style)
+    return None if panel.is_empty else figure_of(panel, title, height=_AXES_HEIGHT)
 
 
 def _draw_point(axes: Axes, one: Placed, style: Style) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,7 @@ from roofline.report.document.sections import document
 from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
-from roofline.show.costs import costs_table
+from roofline.show.costs import Cost, costs_table
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of
 from roofline.show.machines import machine_of, machines_table
@@ -141,16 +141,25 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
         notes.append(f"no {', '.join(long)}, of more than {most} rows each: frames/ has their figures as Parquet")
     pictures = [path.name for path in paths if path.suffix == ".png"]
     short = ((one.name, one.text()) for one in tables if one.rows <= most)
-    for name, content in chain(short, _texts(runs, points, pictures, extras)):
+    costs = costs_table(newest(cases(points))[0], extras.prices)
+    notes += _without_costs(costs, extras.prices)
+    for name, content in chain(short, _texts(runs, points, pictures, costs, extras)):
         write(folder / name, content.encode("utf-8", "backslashreplace"))
         paths.append(folder / name)
     return Written(paths=(*paths, *frames), notes=tuple(notes))
 
 
+def _without_costs(costs: Table[Cost], prices: Iterable[str]) -> Iterator[str]:
+    """Say of a price why nothing came of it."""
+    priced = {row.point.result.machine_label for row in costs.rows if row.price_per_million_samples is not None}
+    for label in prices:
+        if label not in priced:
+            yield f"--price {label}: no costs: no valid case on it has a record with its samples per second"
+
+
 def _texts(
-    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
+    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], costs: Table[Cost], extras: Extras
 ) -> Iterator[tuple[str, str]]:
-    costs = costs_table(newest(cases(points))[0], extras.prices)
     if costs.rows:
         yield "costs.csv", csv_of(costs)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)

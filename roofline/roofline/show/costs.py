@@ -9,7 +9,8 @@ from operator import attrgetter
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick
-from roofline.show.tables import Column, Table, number
+from roofline.show.machines import machine_names, machine_of
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
 from roofline.timing.readings import energy_j_per_sample
 
@@ -22,6 +23,7 @@ class Cost:
     """A case on a machine of which the price by the hour is known, or the energy, or both."""
 
     point: Point
+    machine: str
     price_per_hour: float | None
 
     @property
@@ -41,7 +43,9 @@ class Cost:
 
 
 _COLUMNS: tuple[Column[Cost], ...] = (
-    *(column.of(attrgetter("point")) for column in pick("case", "machine", "samples_per_s", "sample_unit")),
+    *(column.of(attrgetter("point")) for column in pick("case")),
+    words("machine", dtype="category"),
+    *(column.of(attrgetter("point")) for column in pick("samples_per_s", "sample_unit")),
     number("price_per_hour", "price/h", show=significant),
     number("price_per_million_samples", "price of\na million", show=significant),
     number("samples_per_joule", "samples/J", show=significant),
@@ -53,8 +57,11 @@ def costs_table(points: Sequence[Point], prices: Mapping[str, float]) -> Table[C
 
     :param prices: by the hour, by the label of a machine.
     """
+    names = machine_names(points)
     found = [
-        Cost(point=point, price_per_hour=prices.get(point.result.machine_label)) for point in points if point.valid
+        Cost(point=point, machine=names[machine_of(point)], price_per_hour=prices.get(point.result.machine_label))
+        for point in points
+        if point.valid
     ]
     rows = [one for one in found if one.price_per_million_samples is not None or one.samples_per_joule is not None]
     return Table(title="What samples cost", columns=_COLUMNS, rows=rows)

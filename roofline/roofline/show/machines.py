@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -101,11 +102,13 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     ]
     first = next(iter(names.values()), "")
     noted = [column.of(attrgetter("point")) for column in notes_of(row.point for row in rows)]
+    without_record = all(row.point.benchmark.record is None for row in rows)
+    rate = _of("step_time_s", "spread") if rows and without_record else _of("samples_per_s", "samples_per_s_sd")
     return Table(
         title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
         columns=[*_COLUMNS, *noted],
         rows=rows,
-        display=[_MACHINE, *_of("samples_per_s", "samples_per_s_sd"), _SPEED_UP, *_of(*_SHOWN)],
+        display=[_MACHINE, *rate, _SPEED_UP, *_of(*_SHOWN)],
         section=lambda row: row.point.id,
         section_title="case",
         notes=[
@@ -183,13 +186,16 @@ def _not_compared(
     if changed:
         notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
     only: dict[Machine, list[str]] = {machine: [] for machine in names}
+    ids = Counter(group[0].id for group in by_workload.values())
     for (name, _), group in by_workload.items():
         if name not in changed and len(machines := {machine_of(point) for point in group}) == 1:
-            only[machines.pop()].append(group[0].id)
+            # Of tests of one name the path tells which is meant.
+            only[machines.pop()].append(name if ids[group[0].id] > 1 else group[0].id)
     notes += [f"Only on {names[machine]}: {listed(cases)}" for machine, cases in only.items() if cases]
     if any(point.benchmark.record is None for group in by_workload.values() for point in group):
         notes.append(
-            "Rows without a record were matched by the test's name alone: that the work is the same isn't proven"
+            "Rows without a record were matched by the test's path and name alone: that the work is the same isn't"
+            " proven"
         )
     return notes
 

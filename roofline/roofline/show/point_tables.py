@@ -67,6 +67,8 @@ _STANDING: tuple[Column[Point], ...] = (
 )
 """What a case's row shows after its name: how fast, how far from its limits, and which limit it is."""
 
+_TIMED = pick("step_time_s", "spread")
+
 
 def _unit(roof: Roof) -> str:
     return {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}[roof.kind]
@@ -155,11 +157,16 @@ def _run_of(points: Sequence[Point]) -> Callable[[Point], str] | None:
 
 
 def _standing(points: Sequence[Point]) -> list[Column[Point]]:
-    """The heading of the throughput speaks of a margin where a row has one."""
+    """The heading of the throughput speaks of a margin where a row has one. Of rows without a record only their time is
+    known.
+    """
+    without = sum(point.benchmark.record is None for point in points)
+    if points and without == len(points):
+        return list(_TIMED)
     throughput, *others = _STANDING
     if all(point.margin is None for point in points):
         throughput = replace(throughput, title="samples\n/s")
-    return [throughput, *others]
+    return [throughput, *(_TIMED[:1] if without else ()), *others]
 
 
 def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool = False) -> Table[_Annotated]:

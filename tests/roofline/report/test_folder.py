@@ -131,6 +131,17 @@ def test_a_file_of_somebodys_own_stays(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_files")
+def test_a_price_that_costs_nothing_is_told(tmp_path: Path) -> None:
+    """Without a record nothing says how many samples a step has."""
+    result = build.result(tmp_path / "a.json", [None])
+    priced = Extras(prices={"epyc-2cpu": 1.0})
+    written = folder.write_report([(result, points_of(result, load()))], tmp_path / "r", writing.write_bytes, priced)
+    assert written.notes[1:] == (
+        "--price epyc-2cpu: no costs: no valid case on it has a record with its samples per second",
+    )
+
+
+@pytest.mark.usefixtures("few_files")
 def test_a_list_names_no_file_elsewhere(tmp_path: Path) -> None:
     """A folder may come from somebody else."""
     outside, digest = tmp_path / "outside.txt", hashlib.sha256(b"").hexdigest()

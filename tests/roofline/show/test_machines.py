@@ -81,6 +81,16 @@ def test_what_one_machine_alone_measured_is_named(tmp_path: Path) -> None:
     assert f"Only on a: {', '.join(ids)}" in machines_table(_points(one, other), verbose=True).notes
 
 
+def test_tests_of_one_name_are_told_by_their_path(tmp_path: Path) -> None:
+    """Without a record the path is part of what they are matched by."""
+    runs = []
+    for label in ("a", "b"):
+        content = build.document([None], on=build.machine(label))
+        content["benchmarks"][0].update(name="test_x", fullname=f"{label}/t.py::test_x")
+        runs.append(read_file(build.write(tmp_path / f"{label}.json", content)))
+    assert _table(*runs).notes[:2] == ["Only on a: a/t.py::test_x", "Only on b: b/t.py::test_x"]
+
+
 def test_the_same_name_with_another_hash_is_another_workload(tmp_path: Path) -> None:
     """Another shape or option under one id must not be compared."""
     table = _table(_run(tmp_path, "a", _step(1)), _run(tmp_path, "b", _step(1, workload_hash="changed")))

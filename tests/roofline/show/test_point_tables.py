@@ -240,6 +240,17 @@ def test_foreign_rows_have_empty_cells(tmp_path: Path) -> None:
     assert document[0]["why_not_plottable"] == "no record of the work: a plain benchmark, without the fixture roofline"
 
 
+def test_what_is_known_of_foreign_rows_is_shown(tmp_path: Path) -> None:
+    """Their time, and no column of dashes; beside rows that have a record, too."""
+    result, points = _all(tmp_path, build.record(), None)
+    assert _shown(summary_table(result, points[1:])) == ["case", "step_time_s", "spread", "notes"]
+    assert _shown(summary_table(result, points))[:3] == ["case", "throughput", "step_time_s"]
+
+
+def _shown(table: Table[Any]) -> list[str]:
+    return [column.name for column in table.displayed()]
+
+
 def test_parameters_of_foreign_rows_are_columns(tmp_path: Path) -> None:
     """Nothing else tells what they measured: the same test with others is another workload."""
     content = build.document([None, None, build.record()])

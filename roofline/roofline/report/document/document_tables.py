@@ -29,7 +29,8 @@ def _first(points: Iterable[Point], key: Callable[[Point], object]) -> list[Poin
 def environments(points: Sequence[Point]) -> Table[Point]:
     """A row for each machine and label."""
     columns: list[Column[Point]] = [
-        *pick("machine", "device_kind", "device"),
+        _machine(points),
+        *pick("device_kind", "device"),
         number("device_memory_byte", "device memory", "benchmark.record.device.memory_byte", _byte),
         words("cpu", "processor", _cpu),
         number("cpu_count", "processors", "result.machine.cpu_count"),
@@ -39,6 +40,12 @@ def environments(points: Sequence[Point]) -> Table[Point]:
         *notes_of(points),
     ]
     return Table(title="Environments", columns=columns, rows=_first(points, _setup))
+
+
+def _machine(points: Sequence[Point]) -> Column[Point]:
+    """The machine's name; labels alone may be those of several."""
+    names = machine_names(points)
+    return words("machine", get=lambda point: names[machine_of(point)])
 
 
 def _setup(point: Point) -> object:
@@ -137,7 +144,8 @@ def _flop_per_sample(point: Point) -> float | None:
 def timings(points: Sequence[Point]) -> Table[Point]:
     """How each case was timed and what came out."""
     columns = [
-        *pick("machine", "case"),
+        _machine(points),
+        *pick("case"),
         *parameters_of(points),
         *pick("step_time_s", "spread", "margin", "samples_per_s", "samples_per_s_sd", "rounds"),
         *pick("rounds_left_out", "stop_reason", "real_s", "user_s", "system_s", "max_rss_byte", "input_share"),
@@ -183,7 +191,8 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
         *of("device_kind"),
         words("cpu", "processor", lambda row: _cpu(row.point)),
         *(column.of(attrgetter("point")) for column in notes_of(points)),
-        *of("machine", "case"),
+        _machine(points).of(attrgetter("point")),
+        *of("case"),
         *(column.of(attrgetter("point")) for column in parameters_of(points)),
         *of("model", "mode", "precision", "batch"),
         number("runs"),
@@ -219,7 +228,7 @@ def _with_sd(value: tuple[float, float | None]) -> str:
 def commands(points: Sequence[Point]) -> Table[Any]:
     """A row for each run: when, of which code, and the command that repeats it."""
     columns: list[Column[Point]] = [
-        *pick("machine"),
+        _machine(points),
         words("started", "started", lambda point: started_at(point.result)),
         words("commit", "commit", lambda point: point.result.commit),
         words("changed", "with changes", _changed, lambda dirty: "yes" if dirty else "no"),
