@@ -133,6 +133,14 @@ def _hertz(value: float) -> str:
     return scaled(value, "Hz")
 
 
+def _flop_per_s(value: float) -> str:
+    return scaled(value, "FLOP/s")
+
+
+def _byte_per_s(value: float) -> str:
+    return scaled(value, "B/s")
+
+
 def _counter_title(quantity: Quantity) -> str:
     return quantity.title.replace("\n", " ") if quantity.part else f"{quantity.title.split()[0]} counter"
 
@@ -284,7 +292,7 @@ _ALL: tuple[Column[Point], ...] = (
     _count("measured_steps", "steps", "record.timing", by=_steps, drop=6),
     _seconds("elapsed_s", "elapsed", "record.timing", by=_elapsed_s, drop=3),
     _seconds("step_time_s", "step", "step_time_s", drop=2),
-    _seconds("step_time_sd_s", "± sd", "record.timing.step_time_sd_s"),
+    _seconds("step_time_sd_s", "sd of step", "record.timing.step_time_sd_s"),
     _number("spread", "sd\n%", "spread", percent_of, drop=6),
     _seconds("step_time_mean_s", "mean of\nall rounds", _mean_of_all),
     _count("rounds", "rounds", "record.timing", by=lambda timing: len(timing.rounds.wall_s)),
@@ -293,11 +301,11 @@ _ALL: tuple[Column[Point], ...] = (
     _number("confidence", "confidence", "record.timing.confidence"),
     _kind("stop_reason", "stopped by", "record.timing.stop_reason", _spaced),
     _number("samples_per_s", "samples\n/s", "samples_per_s", significant),
-    _number("samples_per_s_sd", "± sd", _samples_sd, lambda value: significant(value, 2), drop=2),
+    _number("samples_per_s_sd", "sd of\nsamples/s", _samples_sd, lambda value: significant(value, 2), drop=2),
     _seconds("latency_median_s", "latency", "record.timing.latency.median_s", drop=3),
     _seconds("latency_p95_s", "p95", "record.timing.latency.p95_s"),
     _seconds("latency_p99_s", "p99", "record.timing.latency.p99_s"),
-    _seconds("input_wait_s", "input wait", "record.timing.input_wait_s"),
+    _seconds("input_wait_s", "waiting for input", "record.timing.input_wait_s"),
     _number("input_share", "input\nwait", "record", percent, by=input_share, drop=4),
     _number("device_share", "device\nbusy", "placement.device_share", percent),
     _seconds("input_startup_s", "input\nstart-up", "record.timing.input_startup_s"),
@@ -351,14 +359,14 @@ _ALL: tuple[Column[Point], ...] = (
     _number("branch_miss_share", "branch misses", "record.host_counters", percent, by=readings.branch_miss_share),
     # The work
     _number("flop_per_step", "FLOP", "record.work.flop_per_step", prefixed),
-    _text("flop_by_dtype", "FLOP of", "record.work.flop_by_dtype", by=_shares),
+    _text("flop_by_dtype", "FLOP by type", "record.work.flop_by_dtype", by=_shares),
     _number("other_flop_per_step", "other FLOP", "record.work.other_flop_per_step", prefixed),
     _text("uncovered", "no formula", "record.work", _listed, by=lambda work: [one.name for one in work.uncovered]),
     _seconds("uncovered_s", "without formula", "record.work", by=_uncovered_s),
     _number("byte_low_per_step", "least byte", "record.work.byte_low_per_step", prefixed),
     _number("byte_high_per_step", "most byte", "record.work.byte_high_per_step", prefixed),
     _count("parameter_count", "parameters", "record.work.parameter_count", prefixed),
-    _bytes("parameter_byte", "parameters", "record.work.parameter_byte"),
+    _bytes("parameter_byte", "size of parameters", "record.work.parameter_byte"),
     _bytes("activation_byte", "activations", "record.work.activation_byte"),
     _bytes("saved_for_backward_byte", "saved", "record.work.saved_for_backward_byte"),
     _kind("counter_status", "counters", "record.counters.status", _spaced),
@@ -371,30 +379,33 @@ _ALL: tuple[Column[Point], ...] = (
     ),
     _number("tensor_share", "tensor cores", "counted.flop_by_pipe", percent, by=tensor_share),
     _text(
-        "counter_flop_by_pipe", "FLOP of", "counted", by=lambda counters: shares(counters.flop_by_pipe or {}) or None
+        "counter_flop_by_pipe",
+        "FLOP by pipe",
+        "counted",
+        by=lambda counters: shares(counters.flop_by_pipe or {}) or None,
     ),
     # The pass under the profiler
     _kind("profile_source", "times of", "record.profile.source"),
     _seconds("profiled_step_s", "profiled step", "record.profile.step_s"),
     _seconds("operations_s", "in operations", "record.profile.operations_s"),
-    _seconds("device_busy_s", "device busy", "record.profile.device_busy_s"),
+    _seconds("device_busy_s", "device busy in profile", "record.profile.device_busy_s"),
     _seconds("longest_gap_s", "longest gap", "record.profile.longest_gap_s"),
     # Where it stands
     _number("attained_flop_per_s", "FLOP/s", "placement.attained_flop_per_s", prefixed, drop=2),
     _text("intensity", "FLOP/\nbyte", _intensity, drop=3),
-    _number("intensity_low_flop_per_byte", "least", "placement.intensity_low", significant),
-    _number("intensity_high_flop_per_byte", "most", "placement.intensity_high", significant),
+    _number("intensity_low_flop_per_byte", "least FLOP/byte", "placement.intensity_low", significant),
+    _number("intensity_high_flop_per_byte", "most FLOP/byte", "placement.intensity_high", significant),
     _kind("provenance", "bytes from", "placement.provenance", _spaced),
     _kind("flop_source", "FLOP from", "placement.flop_source"),
     _kind("time_basis", "time of", "placement.time_basis"),
-    _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", prefixed),
-    _number("memory_roof_byte_per_s", "memory roof", "placement.memory_byte_per_s", prefixed),
+    _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", _flop_per_s),
+    _number("memory_roof_byte_per_s", "memory roof", "placement.memory_byte_per_s", _byte_per_s),
     _kind("memory_level", "level", "placement.memory_level"),
     _kind("roof_source", "roofs", "placement.roof_source"),
     _number("knee_flop_per_byte", "knee", "placement.knee", significant),
     _text("fraction_of_roof", "% of\nroof", _of_roof),
-    _number("fraction_of_roof_low", "% of roof", "placement.fraction_low", percent_of),
-    _number("fraction_of_roof_high", "% of roof", "placement.fraction_high", percent_of),
+    _number("fraction_of_roof_low", "least % of roof", "placement.fraction_low", percent_of),
+    _number("fraction_of_roof_high", "most % of roof", "placement.fraction_high", percent_of),
     _number("fraction_of_compute_roof", "% of peak", "placement.fraction_of_compute", percent_of),
     _seconds("speed_of_light_s", "speed of light", "sol.time_s"),
     _number("fraction_of_speed_of_light", "% of\nSOL", "fraction_of_sol", percent_of, drop=1),
@@ -442,6 +453,8 @@ MEANINGS: Mapping[str, str] = {
     "provenance": "where the bytes are from: counters, counted operations, or time alone",
     "flop_source": "where the FLOPs are from: counters or counted operations",
     "time_basis": "whose time places the point: of the whole step or of the device",
+    "compute_roof_flop_per_s": "the most that the device does of the step's mixture of types",
+    "memory_roof_byte_per_s": "the most that the level of memory delivers",
     "memory_level": "the level whose roof is over the point: dram or llc",
     "roof_source": "measured on this machine, or a published document",
     "knee_flop_per_byte": "compute roof over memory roof",
