@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from string import ascii_lowercase
@@ -11,6 +11,7 @@ from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
+from roofline.plots.throughput import MODES
 from roofline.report.page.batch_data import batch_data
 from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
@@ -201,13 +202,14 @@ class PageData:
             numbers = [self._number[id(point)] for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))
+            placed, throughput = roofline_data(section.under), batch_data(points, numbers)
             yield {
                 "title": title_of(section.machine, section.name),
                 "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY, extra=_EXTRA, ends=_ENDS),
-                "facets": _facets(points, self._style),
+                "facets": _facets(points, self._style, _drawn(points, placed, throughput)),
                 "unknown": _unknown(points),
-                "roofline": roofline_data(section.under),
-                "throughput": batch_data(points, numbers),
+                "roofline": placed,
+                "throughput": throughput,
                 "pairs": pairs_data(points, numbers),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
@@ -235,11 +237,22 @@ def _host(point: Point) -> str | None:
     return point.result.host.cpu if machine is None else machine.cpu
 
 
-def _facets(points: Sequence[Point], style: Style) -> list[Data]:
-    """What rows can be chosen by, and how a chart shows it; ``of`` has the place of each row's value, -1 for none."""
+def _drawn(points: Sequence[Point], placed: Data, throughput: Data | None) -> set[int]:
+    """The rows that a chart has a point of; where none has any, all of them."""
+    rows = {one["row"] for one in placed["points"]}
+    if throughput is not None:
+        rows |= {one["row"] for one in throughput["points"] if points[one["row"]].mode in MODES}
+    return rows or set(range(len(points)))
+
+
+def _facets(points: Sequence[Point], style: Style, drawn: Collection[int]) -> list[Data]:
+    """What rows can be chosen by, and how a chart shows it; ``of`` has the place of each row's value, -1 for none.
+
+    :param drawn: the rows whose values are offered: a choice that takes no point away would look broken.
+    """
 
     def facet(name: str, get: Callable[[Point], str | None], look: Callable[[str], Data]) -> Data:
-        own = [get(point) for point in points]
+        own = [get(point) if row in drawn else None for row, point in enumerate(points)]
         values = sorted({value for value in own if value is not None})
         return {
             "name": name,
@@ -253,7 +266,7 @@ def _facets(points: Sequence[Point], style: Style) -> list[Data]:
     def variant_of(point: Point) -> str | None:
         return None if point.benchmark.record is None else variant(point.benchmark.record) or _READY
 
-    others = sorted({value for point in points if (value := variant_of(point)) not in (None, _READY)})
+    others = sorted({value for row in drawn if (value := variant_of(points[row])) not in (None, _READY)})
     letters = dict(zip(others, cycle(ascii_lowercase), strict=False))
 
     return [

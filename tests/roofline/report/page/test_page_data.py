@@ -159,7 +159,9 @@ def test_the_roofline_has_the_places_of_the_figure(tmp_path: Path) -> None:
 
 
 def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
-    """A figure that isn't known isn't there. Readings of rounds are shown as the case's own are; one may lack."""
+    """No two have one title, and one that isn't known isn't there. Readings of rounds are shown as the case's own are;
+    one may lack.
+    """
     rounds = Rounds(
         steps=2,
         wall_s=(0.2, 0.3, 0.2),
@@ -192,6 +194,9 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}
     assert (figures["step_time_s"], figures["valid"], figures["uncovered"]) == ("100 ms", "yes", "none")
     assert "latency_median_s" not in figures
+    assert figures["compute_roof_flop_per_s"] == "10.0 TFLOP/s"
+    titles = [one["title"] for one in figure_names()]
+    assert [title for title in titles if titles.count(title) > 1] == []
 
 
 def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
@@ -261,6 +266,19 @@ def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
     variants = machine["facets"][3]["values"]
     assert variants[:2] == [{"name": "compiled", "letter": "a"}, {"name": "ready data"}]
     assert [value["letter"] for value in variants[2:]] == ["b", "c", "d"]
+
+
+def test_only_what_has_a_point_can_be_chosen(tmp_path: Path) -> None:
+    """A loader has none. Where nothing has, as without counted work, everything stays."""
+
+    def facets(**changes: Any) -> dict[str, list[str]]:
+        loader = build.record(case=build.case(model="loader", mode="input", data="fake"), work=None)
+        (machine,) = PageData(points(tmp_path, loader, build.record(**changes))).machines()
+        return {facet["name"]: [value["name"] for value in facet["values"]] for facet in machine["facets"]}
+
+    shown = {"model": ["resnet50"], "precision": ["fp32"], "mode": ["train"], "variant": ["ready data"]}
+    assert facets() == shown
+    assert facets(work=None, timing=None)["model"] == ["loader", "resnet50"]
 
 
 def test_a_step_is_taken_apart(tmp_path: Path) -> None:

@@ -96,6 +96,26 @@ def test_a_toggle_takes_cases_of_all_machines_away(shown: sync_api.Page, index: 
     page.close()
 
 
+def test_all_none_or_one_value_can_be_chosen(shown: sync_api.Page) -> None:
+    """By buttons, and by a click with Shift."""
+    drawn = shown.locator(".chart path.point")
+    counts = []
+    for name in ("none: model", "all: model"):
+        shown.get_by_role("button", name=name).click()
+        counts.append(drawn.count())
+    shown.locator("#machine-0 label", has_text="fast").click(modifiers=["Shift"])
+    shown.wait_for_function("document.querySelectorAll('.chart path.point').length === 1")
+    shown.get_by_role("button", name="all: model").click()
+    assert (counts, drawn.count()) == ([0, 3], 3)
+
+
+def test_a_letter_stands_nearest_to_its_own_point(shown: sync_api.Page) -> None:
+    """Where another point, or its letter, is in the way, on another side."""
+    spots = [{"x": 0, "y": 0, "radius": 6}, {"x": 10, "y": -10, "radius": 6}, {"x": 0, "y": 0, "radius": 6}]
+    ways = shown.evaluate("(spots) => namesBeside(spots, [0, 2])", spots)
+    assert [[round(part) for part in way] for way in ways] == [[11, 11], [-11, -11]]
+
+
 def test_a_table_sorts_and_filters(shown: sync_api.Page) -> None:
     """By the heading, which tells a screen reader the direction; a filter keeps the rows with all of its words."""
     heading = shown.locator("details.machine th", has_text="step")

@@ -173,7 +173,7 @@ function sideOf(letter) {
 }
 
 function pointTraces(data, facets, shown) {
-  const [models, precisions, modes, variants] = facets;
+  const [models, precisions, modes] = facets;
   const look = (facet, row) => facet.values[facet.of[row]] ?? {};
   const byModel = new Map();
   for (const point of data.points.filter((one) => shown(one.row))) {
@@ -186,9 +186,7 @@ function pointTraces(data, facets, shown) {
       x: points.map((one) => one.x),
       y: points.map((one) => one.y),
       customdata: points.map((one) => one.row),
-      mode: "markers+text",
-      text: points.map((one) => look(variants, one.row).letter ?? ""),
-      textposition: points.map((one) => sideOf(look(variants, one.row).letter)),
+      mode: "markers",
       hoverinfo: "none",
       error_x: {
         type: "data", symmetric: false, color, thickness: 1.3, width: 3,
@@ -206,6 +204,43 @@ function pointTraces(data, facets, shown) {
       },
     };
   });
+}
+
+// Where the names of spots stand: each as near to its own as no spot and no other name is in the way. A spot has a place
+// and a radius in pixels. Returns the way from each wanted spot to its name.
+function namesBeside(spots, wanted) {
+  const put = [];
+  return wanted.map((index) => {
+    const { x, y, radius } = spots[index];
+    const ways = [9, 18, 30, 45, 60].flatMap((far) => [1, 7, 3, 5, 2, 6, 0, 4].map((eighth) => {
+      const angle = (eighth * Math.PI) / 4;
+      return [(radius + far) * Math.cos(angle), -(radius + far) * Math.sin(angle)];
+    }));
+    const isFree = ([right, down]) => {
+      const clear = (one, gap) => Math.hypot(x + right - one.x, y + down - one.y) >= gap;
+      return spots.every((one) => clear(one, one.radius + 8)) && put.every((one) => clear(one, 15));
+    };
+    const [right, down] = ways.find(isFree) ?? ways[0];
+    put.push({ x: x + right, y: y + down });
+    return [right, down];
+  });
+}
+
+// Letters of variants, each with a line to its point.
+function letters(data, variants, shown, width, height) {
+  const across = width / Math.log10(data.x[1] / data.x[0]);
+  const up = height / Math.log10(data.y[1] / data.y[0]);
+  const points = data.points.filter(({ row }) => shown(row));
+  const spots = points.map((one) => ({
+    x: Math.log10(one.x) * across, y: -Math.log10(one.y) * up, radius: (POINT_TO_PIXEL * one.size) / 2,
+  }));
+  const letterOf = (index) => variants.values[variants.of[points[index].row]]?.letter;
+  const wanted = spots.map((_, index) => index).filter(letterOf);
+  return namesBeside(spots, wanted).map(([ax, ay], place) => ({
+    x: Math.log10(points[wanted[place]].x), y: Math.log10(points[wanted[place]].y), ax, ay, text: letterOf(wanted[place]),
+    showarrow: true, arrowhead: 0, arrowwidth: 0.8, arrowcolor: ink("text"), standoff: spots[wanted[place]].radius,
+    font: { size: 13 }, borderpad: 0,
+  }));
 }
 
 function drawRoofline(holder, machine, shown) {
@@ -228,7 +263,11 @@ function drawRoofline(holder, machine, shown) {
       margin,
       xaxis: { ...log("arithmetic intensity (FLOP/byte)", data.x, ""), tickformat: "~g" },
       yaxis: log("attained", data.y, "FLOP/s"),
-      annotations: [...roofLabels(data, width, height - margin.t - margin.b), ...nothing],
+      annotations: [
+        ...roofLabels(data, width, height - margin.t - margin.b),
+        ...letters(data, machine.facets[3], shown, width, height - margin.t - margin.b),
+        ...nothing,
+      ],
     }),
     CONFIG,
   );
