@@ -25,6 +25,7 @@ class Checked:
         self.measured = 1
         self.tried = 0
         self.bounds = None
+        self.earlier = None
         self.widths: list[int] = []
         self._code = code
         self._shown = shown
@@ -41,9 +42,7 @@ def finished(run: Checked, exitstatus: int) -> int:
     """The exit code a session is left with."""
     config = cast(pytest.Config, SimpleNamespace(pluginmanager=pytest.PytestPluginManager()))
     session = SimpleNamespace(exitstatus=exitstatus, testsfailed=int(exitstatus == 1))
-    SessionHooks(cast(Run, run), config, {"test_it.py::test_it": "test_it"}).pytest_sessionfinish(
-        cast(pytest.Session, session), exitstatus
-    )
+    SessionHooks(cast(Run, run), config, cases=1).pytest_sessionfinish(cast(pytest.Session, session), exitstatus)
     return session.exitstatus
 
 
