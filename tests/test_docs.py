@@ -22,9 +22,11 @@ import pytest
 from PIL import Image
 
 import roofline as rl
+from roofline.cli.program import main
 from roofline.cli.program import program as cli
 from roofline.machine.published import load
 from roofline.model.points import points_of
+from roofline.report import folder as report_folder
 from roofline.results.reader import read_file
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.text.units import scaled, significant
@@ -195,9 +197,18 @@ def test_the_tests_of_the_pages_take_a_step(tmp_path: Path) -> None:
 
 
 def _in_blocks() -> list[str]:
-    """Return the lines of code blocks that run ``roofline``: each needs something that isn't at hand here."""
+    """Return the lines of code blocks that run ``roofline``."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     return re.findall(r"^roofline .+$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", [line for line in _in_blocks() if line.split()[1] in ("report", "check", "machines")])
+def test_a_line_in_a_block_runs(line: str, at_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other lines need isn't at hand: two revisions, counters. Figures and frames are tried elsewhere."""
+    monkeypatch.chdir(shutil.copytree(at_hand, tmp_path / "folder"))
+    monkeypatch.setattr(report_folder, "MOST_DRAWN", 0)
+    monkeypatch.setattr(report_folder, "parquet_files", lambda _: ())
+    assert main(shlex.split(line)[1:]) == 0
 
 
 @pytest.mark.parametrize("line", _in_blocks())
