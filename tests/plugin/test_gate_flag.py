@@ -26,6 +26,7 @@ class Checked:
         self.tried = 0
         self.bounds = None
         self.earlier = None
+        self.records = [{}]
         self.widths: list[int] = []
         self._code = code
         self._shown = shown
