@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from roofline.model.points import Point
+from roofline.plots.style import style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
@@ -19,7 +20,7 @@ _LEAST_SESSIONS = 3
 _SHORT_COMMIT = 9
 _READ_HISTORY = (
     "Step time of each session relative to the median of the case's sessions; bars: margins; invalid results stand in"
-    " the table alone"
+    " the table alone; the newest result of a case opens its panel"
 )
 
 
@@ -77,7 +78,8 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Se
     """Each case that has a history, session by session: a table in order of time, and places of a chart.
 
     ``of`` has for each row of the table that of its case among the newest, ``points`` the places: the row, the run on
-    the axis of ``runs``, the step time relative to the median of its case, and the margin on the same scale.
+    the axis of ``runs``, the step time relative to the median of its case, and the margin on the same scale. ``colors``
+    are those of the cases, by the row among the newest: each has its own, as several of one model are drawn.
 
     :param sessions: all results of the machine's cases.
     :param points: the newest, all rows of its table, in their order.
@@ -88,9 +90,14 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Se
     rows = [point for history in histories for point in history]
     runs = {_run_of(point): point.result for point in sorted(rows, key=_run_of)}
     of = [row_of[point.workload] for point in rows]
+    # The page has a panel of the newest result alone.
+    opens = [numbers[row] if points[row] is point else None for row, point in zip(of, rows, strict=True)]
+    drawn = [str(row) for row in dict.fromkeys(of)]
+    colors = style_for(drawn, ())
     return {
-        "table": table_data(_HISTORY, rows, opens=[numbers[row] for row in of], extra=("file",)),
+        "table": table_data(_HISTORY, rows, opens=opens, extra=("file",)),
         "of": of,
+        "colors": {row: colors.color(row) for row in drawn},
         "runs": [[text for text in (minute(run.when), _short(run.commit or "")) if text] for run in runs.values()],
         "points": _places(histories, {run: place for place, run in enumerate(runs)}),
         "notes": [_READ_HISTORY],

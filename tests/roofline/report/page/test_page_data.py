@@ -335,7 +335,9 @@ def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:
 
 
 def test_three_sessions_are_a_history(tmp_path: Path) -> None:
-    """In order of time, each with its commit and margin; an invalid result isn't drawn, and two are no history."""
+    """In order of time, each with its commit and margin; an invalid result isn't drawn, and two are no history. The
+    newest alone opens the panel, which is its own.
+    """
     wrong = (Flag(name="spilled", evidence="to the host", invalid=True),)
     shown: list[Point] = []
     for day, step_s, flags in ((12, 0.15, ()), (10, 0.1, ()), (11, 0.1, ()), (13, 9.0, wrong)):
@@ -358,6 +360,7 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
         {"row": 1, "run": 1, "change": 0.0, "margin": 0.008},
         {"row": 2, "run": 2, "change": 0.5, "margin": 0.012},
     ]
+    assert (made["table"]["opens"], made["colors"]) == ([None, None, None, 1], {"1": "#0072B2"})
     assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "012345678"])
     assert list(PageData(shown[:4]).histories()) == [None]
 

@@ -322,6 +322,29 @@ function drawMachines(holder, machines, colors, chooses, shown, byShare) {
   }), CONFIG);
 }
 
+const DASHES = ["solid", "6px,4px", "2px,3px", "9px,3px,2px,3px"];
+const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x"];
+const LEGEND_NAME = 40;
+
+function dashOf(place) {
+  return DASHES[place % DASHES.length];
+}
+
+function nameInLegend(text) {
+  return escaped(text.length > LEGEND_NAME ? `${text.slice(0, LEGEND_NAME - 1)}…` : text);
+}
+
+// Beside a chart where there is room, else below it. A click on a name takes its line away.
+function legendOf(holder, rows) {
+  const beside = widthOf(holder) > 800;
+  return {
+    showlegend: true,
+    legend: beside ? { x: 1.02, y: 1, font: { size: 12 } } : { orientation: "h", x: 0, y: -0.22, yanchor: "top" },
+    height: beside ? Math.min(720, Math.max(380, 19 * rows + 40)) : 380 + 22 * rows,
+    uirevision: "kept",
+  };
+}
+
 function drawThroughput(holder, machine, shown) {
   const look = (name, row) => {
     const facet = machine.facets.find((one) => one.name === name);
@@ -334,12 +357,14 @@ function drawThroughput(holder, machine, shown) {
     series.set(key, [...(series.get(key) ?? []), one]);
   }
   const batches = [...new Set(chosen.map((one) => one.batch))].sort((a, b) => a - b);
+  const rates = chosen.map((one) => one.rate);
   const knees = chosen.filter((one) => one.knee);
   const rings = {
     x: knees.map((one) => one.batch),
     y: knees.map((one) => one.rate),
     mode: "markers",
     hoverinfo: "skip",
+    showlegend: false,
     marker: { size: 18, symbol: "circle-open", line: { width: 1.8 }, color: ink("text") },
   };
   const traces = [...series.values()].map((points) => {
@@ -347,7 +372,7 @@ function drawThroughput(holder, machine, shown) {
     const { row } = points[0];
     const color = visibleColor(look("model", row).color);
     const { symbol } = look("precision", row);
-    const { letter } = look("variant", row);
+    const { letter, name: variant } = look("variant", row);
     const several = new Set(points.map((one) => one.batch)).size < points.length;
     return {
       x: points.map((one) => one.batch),
@@ -358,41 +383,46 @@ function drawThroughput(holder, machine, shown) {
       text: points.map(() => letter ?? ""),
       textposition: sideOf(letter),
       hoverinfo: "none",
-      line: { color, width: 1.5, dash: letter ? "6px,4px" : "solid" },
+      name: nameInLegend([look("model", row).name, look("precision", row).name, ...(letter ? [variant] : [])].join(" ")),
+      line: { color, width: 1.5, dash: dashOf(letter ? letter.charCodeAt(0) - 96 : 0) },
       error_y: { type: "data", array: points.map((one) => one.deviation), color, thickness: 1.2, width: 3 },
       marker: { color, size: 9, symbol },
     };
   });
   return Plotly.react(holder, [rings, ...traces], layoutOf(holder, {
-    height: 360,
+    ...legendOf(holder, traces.length),
     xaxis: axis("batch size", { type: "log", tickvals: batches, ticktext: batches.map(String) }),
-    yaxis: axis("samples/s", { type: "log", tickformat: "~s", dtick: "D2" }),
+    yaxis: axis("samples/s", {
+      // Less than a decade may have no 1, 2 or 5 in it.
+      type: "log", tickformat: "~s", ...(Math.max(...rates) < 4 * Math.min(...rates) ? {} : { dtick: "D2" }),
+    }),
   }), CONFIG);
 }
 
 // A line for each case, over the runs in order of time.
-function drawHistory(holder, machine, { of, points, runs }, shown) {
-  const [models, precisions] = machine.facets;
+function drawHistory(holder, machine, { of, colors, points, runs, table }, shown) {
   const byCase = new Map();
   for (const one of points.filter(({ row }) => shown(row))) byCase.set(of[one.row], [...(byCase.get(of[one.row]) ?? []), one]);
+  const order = Object.keys(colors);
   const traces = [...byCase].map(([row, places]) => {
-    const color = visibleColor(models.values[models.of[row]]?.color ?? ink("link"));
+    const color = visibleColor(colors[row]);
     return {
       x: places.map((one) => one.run),
       y: places.map((one) => one.change),
       customdata: places.map((one) => one.row),
+      name: nameInLegend(table.shown[places[0].row][0]),
       mode: "lines+markers",
       hoverinfo: "none",
-      line: { color, width: 1.2 },
+      line: { color, width: 1.2, dash: dashOf(order.indexOf(String(row))) },
       error_y: { type: "data", array: places.map((one) => one.margin), color, thickness: 1, width: 2 },
-      marker: { color, size: 7, symbol: precisions.values[precisions.of[row]]?.symbol ?? "circle" },
+      marker: { color, size: 7, symbol: SYMBOLS[order.indexOf(String(row)) % SYMBOLS.length] },
     };
   });
   // A label takes 120 pixels.
   const every = Math.ceil((120 * runs.length) / (widthOf(holder) - 110));
   const labelled = runs.map((_, run) => run).filter((run) => run % every === 0);
   return Plotly.react(holder, traces, layoutOf(holder, {
-    height: 380,
+    ...legendOf(holder, traces.length),
     margin: { l: 90, r: 20, t: 15, b: 60 },
     xaxis: axis("", {
       tickangle: 0, range: [-0.5, runs.length - 0.5], tickvals: labelled, ticktext: labelled.map((run) => runs[run].map(escaped).join("<br>")),

@@ -253,7 +253,7 @@ const roofline = (() => {
       listen(
         chart,
         (row) => [found.table.shown[row][0], ...told(found.table, row)],
-        (row) => openCase(found.table.opens[row]),
+        (row) => found.table.opens[row] !== null && openCase(found.table.opens[row]),
       );
     }, "h3");
   }
