@@ -125,9 +125,13 @@ def test_each_missing_value_of_each_frame_has_a_reason(tmp_path: Path, results: 
 
 def test_a_start_that_is_no_time_is_na_with_its_reason(tmp_path: Path) -> None:
     """The frame's dtype has no place for the text, which the commands show."""
-    results = rl.load(build.write(tmp_path / "a.json", {**build.document([None]), "datetime": "soon"}))
+    results = rl.load(
+        build.write(tmp_path / "a.json", {**build.document([None]), "datetime": "soon", "commit_info": {}})
+    )
     assert pd.isna(results.cases.loc[0, "started_at"])
-    assert _reasons(results, "cases")["started_at"] == "no time of ISO 8601: soon"
+    reasons = _reasons(results, "cases")
+    assert reasons["started_at"] == "no time of ISO 8601: soon"
+    assert reasons["commit"] == "the file names no commit"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ _STANDS_AT: Mapping[str, str] = {
 }
 """The place in the record from which a column without a place of its own, or of several, is worked out."""
 
+_OF_FILE: Mapping[str, str] = {"commit": "the file names no commit", "host": "the file names no host"}
+"""Of columns that need no record."""
+
 
 def _of_events(record: Record) -> str:
     return _of_counters(record.host_counters, "perf stat was not asked for")
@@ -61,8 +64,6 @@ def _no_reasons_to_throttle(record: Record) -> str:
 _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     **dict.fromkeys(("session", "session_set"), "the run is not one of a set of sessions"),
     "label": "nobody gave the machine a label",
-    "commit": "the file names no commit",
-    "host": "the file names no host",
     **dict.fromkeys(
         ("seed", "threads", "grad_accum_steps", "deterministic", "cudnn_benchmark"), "not among the case's settings"
     ),
@@ -96,6 +97,8 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
 
 def why_missing(point: Point, column: Column[Point]) -> str:
     """Say why a point has no value in a column."""
+    if column.name in _OF_FILE:
+        return _OF_FILE[column.name]
     record = point.benchmark.record
     first, _, rest = column.path.partition(".")
     no_time = point.why_no_step_time if first in _OF_STEP_TIME else None
