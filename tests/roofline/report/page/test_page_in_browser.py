@@ -196,6 +196,19 @@ def test_readings_stand_below_the_times_of_rounds(shown: sync_api.Page) -> None:
     shown.keyboard.press("Escape")
 
 
+def test_what_was_loaded_is_printed(shown: sync_api.Page) -> None:
+    """Folded or not; a line names what was not loaded. Afterwards the page is as it was."""
+    first, line = shown.locator("#machine-0"), shown.get_by_text("Not printed")
+    first.evaluate("(one) => { one.open = false; }")
+    shown.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    text = "Not printed, as it was not unfolded: Machines beside each other, Variability of "
+    assert line.inner_text() == f"{text}{HOSTILE}, other."
+    assert (first.get_attribute("open"), shown.locator("#machine-1").is_visible()) == ("", False)
+    shown.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert (first.get_attribute("open"), line.count()) == (None, 0)
+    first.evaluate("(one) => { one.open = true; }")
+
+
 def test_axe_finds_no_serious_fault(shown: sync_api.Page) -> None:
     """Of the page and of an open case, light and dark."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="finds what keeps readers out")

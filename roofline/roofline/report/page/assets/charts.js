@@ -38,12 +38,32 @@ function widthOf(holder) {
   return paper ? PAPER : holder.clientWidth;
 }
 
+// Unfold what has been loaded: printing waits for nothing else, so a line names the rest. Returns what undoes it.
+function unfoldLoaded() {
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  const lacking = folded.filter((one) => one.dataset.filled === "no");
+  const loaded = folded.filter((one) => one.dataset.filled !== "no");
+  const place = (one) => one.parentElement.closest("details")?.querySelector("summary").textContent;
+  const names = lacking.map((one) => [one.querySelector("summary").textContent, place(one)].filter(Boolean).join(" of "));
+  const line = element("p", { class: "note", text: `Not printed, as it was not unfolded: ${names.join(", ")}.` });
+  loaded.forEach((one) => { one.open = true; });
+  lacking.forEach((one) => { one.hidden = true; });
+  if (names.length) document.querySelector("main").append(line);
+  return () => {
+    loaded.forEach((one) => { one.open = false; });
+    lacking.forEach((one) => { one.hidden = false; });
+    line.remove();
+  };
+}
+
 window.addEventListener("beforeprint", () => {
   const { theme } = document.documentElement.dataset;
   document.documentElement.dataset.theme = "light";
   paper = true;
+  const fold = unfoldLoaded();
   redrawAll();
   window.addEventListener("afterprint", () => {
+    fold();
     if (theme) document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
     paper = false;

@@ -71,10 +71,11 @@ const roofline = (() => {
 
   // A part of the page that is filled when it is first opened.
   function part(title, attributes, fill, heading = "h2") {
-    const whole = element("details", { class: "machine", ...attributes }, element("summary", {}, element(heading, { text: title })));
+    const whole = element("details", { class: "machine", "data-filled": "no", ...attributes }, element("summary", {}, element(heading, { text: title })));
     whole.addEventListener("toggle", async () => {
-      if (whole.dataset.filled) redrawAll();
-      if (!whole.open || whole.dataset.filled) return;
+      const isFilled = whole.dataset.filled === "yes";
+      if (isFilled) redrawAll();
+      if (!whole.open || isFilled) return;
       whole.dataset.filled = "yes";
       try {
         await fill(whole);
