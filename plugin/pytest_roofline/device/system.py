@@ -72,15 +72,17 @@ def run_program(
     try:
         # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
         with unwound_when_terminated(), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=dict(environment),
-                cwd=cwd,
-                start_new_session=True,
-            )
+            with _signals_held() as started:
+                process = subprocess.Popen(
+                    [str(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=dict(environment),
+                    cwd=cwd,
+                    start_new_session=True,
+                )
+                started.append(process)
             code = _wait(process, timeout_s)
             return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
     except OSError as error:
@@ -120,6 +122,34 @@ def unwound_when_terminated() -> Iterator[None]:
             signal.signal(one, signal.SIG_DFL)
         if received:
             signal.raise_signal(received[0])
+
+
+@contextmanager
+def _signals_held() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Hold signals back while a program starts: an error in the middle of that would leave it running, known to nobody.
+
+    What was put into the list is stopped before a signal that came is delivered.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield started
+        return
+    held: list[int] = []
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    try:
+        for number in ours:
+            signal.signal(number, lambda number, _frame: held.append(number))
+        yield started
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+    if held:
+        for process in started:
+            _kill(process)
+        for number in held:
+            signal.raise_signal(number)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:

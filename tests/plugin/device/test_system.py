@@ -197,6 +197,34 @@ def test_a_terminated_process_leaves_nothing_running_and_no_folder(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+STOPPED_AT_THE_START = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from pytest_roofline.device import system
+
+class Interrupted(subprocess.Popen):
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, **keywords)
+        Path(sys.argv[1], "pids").write_text(str(self.pid))
+        os.kill(os.getpid(), int(sys.argv[2]))
+        time.sleep(0)
+
+system.subprocess.Popen = Interrupted
+system.run_program(["sleep", "600"], timeout_s=600, environment={"PATH": "/usr/bin:/bin"})
+"""
+"""A process to which the signal comes while it starts a program."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_program_starts_ends_it_too(tmp_path: Path, number: signal.Signals) -> None:
+    """Nobody knows it yet."""
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_THE_START, str(tmp_path), str(int(number))], capture_output=True, check=False
+    )
+    assert ended.returncode == -number
+    assert _ends(int((tmp_path / "pids").read_text()))
+
+
 def test_signals_are_as_they_were_after_it() -> None:
     """Nested, too: the inner one leaves the outer one's alone."""
     with unwound_when_terminated():
