@@ -33,7 +33,7 @@ def table_data(
     :param sort_by: what has the value of a column whose own is a text, by the name of the column.
     :param extra: names of columns that are shown where all are asked for.
     :param ends: columns that are copied alone, such as the high ends of ranges.
-    :param copied: whether the page offers it as CSV. If not, it has no values: the texts are enough to sort by.
+    :param copied: whether values are sorted by and copied. If not, the texts are, which are enough in a small table.
     """
     all_plain = [(column, [plain_value(column, row) for row in rows]) for column in columns]
     known = [(column, plain) for column, plain in all_plain if any(value is not None for value in plain)]

@@ -55,7 +55,7 @@ const roofline = (() => {
       );
     }
     place.append(element("h3", { text: "Machines" }), tableOf(content.machines, {
-      label: "Machines", open: openMachine, opens: "machine", tools: false,
+      label: "Machines", open: openMachine, opens: "machine",
     }));
     place.append(...notes(content.notes));
     if (content.costs) {
@@ -201,7 +201,7 @@ const roofline = (() => {
     if (overview.histories[index]) whole.append(history(machine, index, shown, redraw));
     if (overview.rounds[index]) whole.append(variability(machine, index, shown, redraw));
     if (machine.roofs.shown.length) {
-      whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}`, tools: false }));
+      whole.append(element("h3", { text: "Roofs" }), tableOf(machine.roofs, { label: `Roofs of ${machine.title}` }));
     }
     if (!drawn) return;
     keepDrawn(chart, redraw[0]);
@@ -333,7 +333,7 @@ const roofline = (() => {
     place.append(...notes([one.machine, one.unknown].filter(Boolean)));
     for (const [heading, table] of [["Flags", one.flags], ["Proofs", one.checks]]) {
       if (table) {
-        place.append(element("h3", { text: heading }), tableOf(table, { label: `${heading} of ${one.id}`, tools: false }));
+        place.append(element("h3", { text: heading }), tableOf(table, { label: `${heading} of ${one.id}` }));
       }
     }
     place.append(element("h3", { text: "Rounds" }));
@@ -342,7 +342,7 @@ const roofline = (() => {
     for (const { title: heading, table, notes: lines, bars } of one.step ?? []) {
       place.append(element("h3", { text: heading }));
       if (bars) fillBars(place, heading, table, bars);
-      place.append(tableOf(table, { label: heading, tools: false }), ...notes(lines));
+      place.append(tableOf(table, { label: heading }), ...notes(lines));
     }
     place.append(
       element("h3", { text: "Measure it again" }),

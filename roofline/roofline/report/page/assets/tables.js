@@ -3,6 +3,8 @@
 
 // More would make a browser slow; CSV has all.
 const MOST_ROWS = 1000;
+// Rows from which on a filter helps.
+const LEAST_TO_FILTER = 8;
 // Characters of a text, such as a time or a range, that stays in one line.
 const SHORT = 16;
 
@@ -49,9 +51,14 @@ function nameOf(column) {
   return column.name ?? column.title;
 }
 
+// What a spreadsheet would run begins with an apostrophe, as in the report's files; a number in a text stays as it is.
+function spreadsheetText(text) {
+  return /^[=+\-@]/.test(text) && !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? `'${text}` : text;
+}
+
 function csvOf(names, rows) {
   const cell = (value) => {
-    const text = value === null ? "" : String(value);
+    const text = value === null ? "" : typeof value === "string" ? spreadsheetText(value) : String(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [names, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
@@ -84,7 +91,7 @@ function amountOf(data, row, index) {
 
 // `open` is called with the number of what a row opens, by a button in the column `opens`. The element's `choose` takes a
 // test of row numbers. `first` rows are shown until all are asked for, or some by a filter.
-function tableOf(data, { label, open = null, opens = "case", tools = true, first = MOST_ROWS }) {
+function tableOf(data, { label, open = null, opens = "case", first = MOST_ROWS }) {
   const state = { column: -1, down: false, words: [], chosen: () => true, all: false, first };
   const ends = data.ends ?? [];
   const opening = data.columns.findIndex((column) => nameOf(column) === opens);
@@ -153,25 +160,26 @@ function tableOf(data, { label, open = null, opens = "case", tools = true, first
     });
     whole.append(element("div", { class: "bar" }, every));
   }
-  if (tools) {
-    const filter = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter: ${label}` });
-    filter.addEventListener("input", () => {
-      state.words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-      fill();
-    });
-    const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
-      [...data.columns.map(nameOf), ...ends.map(({ name }) => name)],
-      rows().map((row) => [...data.columns.map((_, index) => valueOf(data, row, index)), ...ends.map(({ values }) => values[row])]),
-    ));
-    const all = element("button", { type: "button", text: "All columns", "aria-pressed": "false" });
-    all.addEventListener("click", () => {
-      state.all = !state.all;
-      all.setAttribute("aria-pressed", String(state.all));
-      fill();
-    });
-    const more = data.columns.some((column) => column.extra) ? [all] : [];
-    whole.prepend(element("div", { class: "bar" }, filter, copies, ...more, count));
-  }
+  const filter = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter: ${label}` });
+  filter.addEventListener("input", () => {
+    state.words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    fill();
+  });
+  // Without values the texts are copied, with their units, under the titles.
+  const heading = data.values ? nameOf : (column) => column.title;
+  const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
+    [...data.columns.map(heading), ...ends.map(({ name }) => name)],
+    rows().map((row) => [...data.columns.map((_, index) => valueOf(data, row, index)), ...ends.map(({ values }) => values[row])]),
+  ));
+  const all = element("button", { type: "button", text: "All columns", "aria-pressed": "false" });
+  all.addEventListener("click", () => {
+    state.all = !state.all;
+    all.setAttribute("aria-pressed", String(state.all));
+    fill();
+  });
+  const more = data.columns.some((column) => column.extra) ? [all] : [];
+  const long = data.shown.length >= LEAST_TO_FILTER;
+  whole.prepend(element("div", { class: "bar" }, ...(long ? [filter] : []), copies, ...more, ...(long ? [count] : [])));
   whole.choose = (test) => {
     state.chosen = test;
     fill();
