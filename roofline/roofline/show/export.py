@@ -95,16 +95,22 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
 
 def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    return frame_of_values(
-        {column.name: ([flat(plain_value(column, row)) for row in rows], column.dtype) for column in columns}
+    # One after the other: the values of all columns of a million operations take more room than the frame.
+    return _frame_of_series(
+        (column.name, _series([flat(plain_value(column, row)) for row in rows], column.dtype, column.name))
+        for column in columns
     )
 
 
 def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
     """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units of numbers."""
+    return _frame_of_series((name, _series(values, dtype, name)) for name, (values, dtype) in columns.items())
+
+
+def _frame_of_series(columns: Iterable[tuple[str, pd.Series[Any]]]) -> pd.DataFrame:
     import pandas as pd
 
-    made = pd.DataFrame({name: _series(values, dtype, name) for name, (values, dtype) in columns.items()})
+    made = pd.DataFrame(dict(columns), copy=False)
     made.attrs["units"] = {
         name: unit
         for name, dtype in made.dtypes.items()
