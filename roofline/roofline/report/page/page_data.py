@@ -47,7 +47,12 @@ _SORT_BY = dict(
 """Ranges are texts, which have no order: the low end stands for them,"""
 _ENDS = pick("intensity_high_flop_per_byte", "fraction_of_roof_high")
 """and the high end is copied with it."""
-_EXTRA = ("mode", "precision", "attained_flop_per_s")
+_MORE = pick(
+    *("spread", "rounds", "flop_per_step", "byte_low_per_step", "byte_high_per_step", "compute_roof_flop_per_s"),
+    *("memory_roof_byte_per_s", "memory_level", "started_at", "file"),
+)
+"""What is told of a point beside it, too."""
+_EXTRA = ("mode", "precision", "attained_flop_per_s", *(column.name for column in _MORE))
 """Columns that don't fit beside the others: the first two stand in most names, the third in the figure."""
 
 _READY = "ready data"
@@ -198,7 +203,7 @@ class PageData:
         """What each machine's section shows, in the order of the overview."""
         for section in self._sections:
             points = section.points
-            columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:]]
+            columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:], *_MORE]
             numbers = [self._number[id(point)] for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))

@@ -103,6 +103,16 @@ def test_a_row_has_texts_and_values(tmp_path: Path) -> None:
         "% of SOL": "10",
         "bound": "undetermined",
         "flags": "",
+        "sd %": "2.0",
+        "rounds": "20",
+        "FLOP": "100 G",
+        "least byte": "1.00 G",
+        "most byte": "4.00 G",
+        "compute roof": "10.0 TFLOP/s",
+        "memory roof": "100 GB/s",
+        "level": "dram",
+        "started": "2026-11-20T10:00:00+00:00",
+        "file": "run.json",
     }
     values = {name: table["values"].get(str(place)) for place, name in enumerate(columns(table))}
     assert (values["case"], values["step_time_s"], values["intensity_low_flop_per_byte"]) == (["'=1+1"], [0.1], [25.0])
@@ -113,7 +123,7 @@ def test_what_is_not_known_of_any_case_is_said(tmp_path: Path) -> None:
     """Of another project's times there is no column that nothing stands in."""
     path = build.write(tmp_path / "plain.json", build.document([None]))
     (machine,) = PageData(points_of(read_file(path), load(None))).machines()
-    assert columns(machine["cases"]) == ["case", "step_time_s", "bound", "flags"]
+    assert columns(machine["cases"]) == ["case", "step_time_s", "bound", "flags", "spread", "started_at", "file"]
     assert machine["unknown"] == [
         "Not known: mode, batch, precision, samples/s, margin, FLOP/s, FLOP/byte, % of roof, % of SOL:"
         " the benchmark has no record of pytest-roofline."

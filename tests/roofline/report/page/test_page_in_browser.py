@@ -104,7 +104,7 @@ def test_all_none_or_one_value_can_be_chosen(shown: sync_api.Page) -> None:
         shown.get_by_role("button", name=name).click()
         counts.append(drawn.count())
     shown.locator("#machine-0 label", has_text="fast").click(modifiers=["Shift"])
-    shown.wait_for_function("document.querySelectorAll('.chart path.point').length === 1")
+    sync_api.expect(drawn).to_have_count(1)
     shown.get_by_role("button", name="all: model").click()
     assert (counts, drawn.count()) == ([0, 3], 3)
 
