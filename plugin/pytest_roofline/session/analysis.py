@@ -9,7 +9,6 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +19,6 @@ from roofline.files.text import ReadError
 
 if TYPE_CHECKING:
     from roofline.show.tables import Table
-
-
-LEAST_ROWS = 3
-"""Of a run's cases, shown on a screen that has too few lines."""
-
-NOTE_INDENT = 4
-"""Columns that a note below a table can't use."""
 
 
 class AnalysisError(Exception):
@@ -59,25 +51,19 @@ def summary(results: Path, width: int, height: int | None = None) -> list[str]:
     :raises AnalysisError: they can't be made.
     """
     from roofline.machine.published import load
-    from roofline.model.points import cases, points_of
+    from roofline.model.points import points_of
     from roofline.results.reader import read_file
-    from roofline.show.point_tables import run_tables, screen_table
-    from roofline.text.wrapping import cut
+    from roofline.show.point_tables import run_tables, tables_that_fit
 
     result = read_file(results)
     points = points_of(result, load(None))
     complete = f"roofline summary {results} --format markdown"
-    of_cases, of_roofs = run_tables(result, points, verbose=False)
-    lines = rendered([of_cases, of_roofs], width, complete=complete)
-    most = len(of_cases.rows)
-    while height is not None and len(lines) > height and most > LEAST_ROWS:
-        # How many lines its name takes differs from row to row.
-        most = min(most - 1, height)
-        table = screen_table(of_cases, cases(points), most)
-        *notes, all_of_them = table.notes
-        notes = [cut(note, width - NOTE_INDENT) for note in (*of_roofs.notes, *notes)]
-        lines = rendered([replace(table, notes=[*notes, all_of_them])], width, complete=complete)
-    return lines
+    tables = run_tables(result, points, verbose=False)
+    if height is not None:
+        tables = tables_that_fit(
+            tables, points, height, width, lambda some: len(rendered(some, width, complete=complete))
+        )
+    return rendered(tables, width, complete=complete)
 
 
 @guarded()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,15 +21,18 @@ from roofline.cli.inputs import (
     read_results,
     results_argument,
 )
-from roofline.cli.output import emit, write_free
+from roofline.cli.output import emit, terminal_width, write_free
 from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
 from roofline.comparison.comparison import Settings
 from roofline.model.points import Point, cases, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
+from roofline.show.point_tables import tables_that_fit
+from roofline.show.render import render
+from roofline.show.tables import Table
 from roofline.text.printable import printable, say
-from roofline.text.units import some_of
+from roofline.text.units import counted, some_of
 
 
 def _folder_option(default: str, what: str) -> Callable[[Command], Command]:
@@ -164,10 +170,36 @@ def report(
     for note in written.notes:
         say(note, err=True)
     if few_machines(runs):
-        emit(report_tables(runs, verbose=False), Output(width=width), complete=str(folder / DOCUMENT))
+        tables, complete = report_tables(runs, verbose=False), str(folder / DOCUMENT)
+        # A blank line, the paths, and the prompt.
+        if (height := _screen_height()) is not None:
+            tables = _on_screen(tables, runs, max(0, height - len(written.paths) - 2), width, complete)
+        emit(tables, Output(width=width), complete=complete)
         say("")
     for path in written.paths:
         say(str(path))
+
+
+def _screen_height() -> int | None:
+    """Lines of the terminal; None where nobody looks at one."""
+    return shutil.get_terminal_size().lines if sys.stdout is not None and sys.stdout.isatty() else None
+
+
+def _on_screen(
+    tables: list[Table[Any]], runs: Sequence[Run], height: int, width: int | None, complete: str
+) -> list[Table[Any]]:
+    """The tables, if a screen holds them; else the telling cases of a single run, and of several none."""
+    columns = terminal_width(width)
+
+    def lines_of(some: Sequence[Table[Any]]) -> int:
+        return "\n".join(render(one, "table", columns, complete=complete) for one in some).count("\n")
+
+    if lines_of(tables) <= height:
+        return tables
+    if len(runs) == 1:
+        return tables_that_fit(tables[:2], runs[0][1], height, columns, lines_of)
+    say(f"{counted(len(runs), 'run')}: their tables, which the screen doesn't hold, are in {complete}", err=True)
+    return []
 
 
 def _check_labels(prices: Iterable[str], shown: Sequence[Point]) -> None:

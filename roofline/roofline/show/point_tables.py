@@ -20,6 +20,7 @@ from roofline.schema.record import NotMeasured, Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import counted, minute, percent, prefixed, scaled, significant, some_of
+from roofline.text.wrapping import cut
 
 _COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
 
@@ -209,6 +210,36 @@ def screen_table(whole: Table[_Annotated], points: Sequence[Point], most: int) -
         section=attrgetter("block"),
         notes=[*notes, f"{len(shown)} of {len(points)} cases. All: roofline summary {points[0].result.path} -v"],
     )
+
+
+_LEAST_ROWS = 3
+"""Of a run's cases, shown on a screen that has too few lines."""
+
+_NOTE_INDENT = 4
+"""Columns that a note below a table can't use."""
+
+
+def tables_that_fit(
+    tables: Sequence[Table[Any]], points: Sequence[Point], height: int, width: int, lines_of: Callable[..., int]
+) -> list[Table[Any]]:
+    """The tables of a run; where they have more lines than a screen, its telling cases with notes of a line each.
+
+    :param tables: as `run_tables` makes them, of these points.
+    :param height: lines of the screen.
+    :param width: columns of the screen.
+    :param lines_of: how many lines tables take.
+    """
+    of_cases, of_roofs = tables
+    shown, fitted = cases(points), [*tables]
+    most = len(of_cases.rows)
+    while lines_of(fitted) > height and most > _LEAST_ROWS:
+        # How many lines its name takes differs from row to row.
+        most = min(most - 1, height)
+        table = screen_table(of_cases, shown, most)
+        *notes, all_of_them = table.notes
+        notes = [cut(note, width - _NOTE_INDENT) for note in (*of_roofs.notes, *notes)]
+        fitted = [replace(table, notes=[*notes, all_of_them])]
+    return fitted
 
 
 def telling(points: Sequence[Point], most: int) -> list[tuple[str, int]]:

@@ -153,6 +153,27 @@ def test_a_list_names_no_file_elsewhere(tmp_path: Path) -> None:
     assert outside.exists()
 
 
+def test_a_terminal_has_what_a_screen_holds(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The telling cases of a run, above the paths; of several runs none."""
+
+    def written(*_: Any) -> folder.Written:
+        return folder.Written(paths=(Path("report/index.html"),), notes=())
+
+    monkeypatch.setattr(plot_report, "write_report", written)
+    monkeypatch.setattr(plot_report, "_screen_height", lambda: 24)
+    for name in ("a", "b"):
+        many = [build.record(case=build.case(model=f"m{number}")) for number in range(40)]
+        build.result(tmp_path / f"{name}.json", many)
+    code, out, err = run("report", tmp_path / "a.json")
+    assert (code, err) == (0, "")
+    assert 20 <= len(out.splitlines()) <= 24
+    assert "of 40 cases. All: roofline summary" in " ".join(out.split())
+    assert out.endswith("\n\nreport/index.html\n")
+    _, out, err = run("report", tmp_path / "a.json", tmp_path / "b.json")
+    assert out.split() == ["report/index.html"]
+    assert err == "2 runs: their tables, which the screen doesn't hold, are in report/report.md\n"
+
+
 @pytest.mark.usefixtures("few_files")
 def test_a_full_disk_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the file that found no room, with how many stand; the next report knows them."""
