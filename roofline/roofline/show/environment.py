@@ -19,24 +19,32 @@ def environment(result: ResultFile) -> str:
     """Markdown of one file: machine, device, versions, limits, run."""
     lines = [f"# Environment: {markdown_text(result.machine_label)}", "", f"From {markdown_text(result.path.name)}."]
     if result.machine is None:
-        lines += ["", "Written by another project: only what pytest-benchmark records is known.", ""]
-        host = result.host
-        pairs = [("host", host.node), ("processor", host.cpu), ("system", host.system), ("python", host.python)]
-        lines += _table(pairs)
-    else:
-        lines += _machine(result.machine)
-    lines += ["", "## Run", ""]
-    commit = None if result.commit is None else result.commit + (" (with changes)" if result.commit_dirty else "")
-    pairs = [("commit", commit), ("pytest-benchmark", result.pytest_benchmark_version)]
-    if result.session is None:
-        lines += _table([("written", result.written_at), *pairs])
-    else:
-        lines += _table([*_run(result.session), *pairs])
+        lines += ["", "Written by another project: only what pytest-benchmark records is known."]
+    for heading, rows in environment_parts(result).items():
+        lines += ["", f"## {heading}", "", *_table(rows)]
+    if result.session is not None:
         lines += _not_measured(result.session)
     return "\n".join(lines) + "\n"
 
 
-def _machine(machine: Machine) -> list[str]:
+def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
+    """What is known of a file's machine and run, in words and texts, by the heading that they stand under."""
+    if result.machine is None:
+        host = result.host
+        pairs = [("host", host.node), ("processor", host.cpu), ("system", host.system), ("python", host.python)]
+        parts: dict[str, list[tuple[str, Any]]] = {"Machine": pairs}
+    else:
+        parts = _machine(result.machine)
+    commit = None if result.commit is None else result.commit + (" (with changes)" if result.commit_dirty else "")
+    run = [("written", result.written_at)] if result.session is None else _run(result.session)
+    parts["Run"] = [*run, ("commit", commit), ("pytest-benchmark", result.pytest_benchmark_version)]
+    return {
+        heading: [(name, "not known" if value is None else str(value)) for name, value in rows]
+        for heading, rows in parts.items()
+    }
+
+
+def _machine(machine: Machine) -> dict[str, list[tuple[str, Any]]]:
     device = machine.device
     known: list[tuple[str, Any]] = [
         ("label", machine.label),
@@ -50,12 +58,10 @@ def _machine(machine: Machine) -> list[str]:
         ("last-level cache", _byte(device.last_level_cache_byte)),
         *([("compute capability", device.compute_capability)] if device.compute_capability else []),
     ]
-    lines = ["", "## Machine", "", *_table(known)]
     versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in machine.versions.items()]
-    lines += ["", "## Versions", "", *_table(versions)]
     limits = [(_words(key), _value(f"limits.{key}", value, machine)) for key, value in machine.limits.items()]
     threads = [(f"threads, {_words(key)}", value) for key, value in machine.threads.items()]
-    return [*lines, "", "## Threads and limits", "", *_table([*threads, *limits])]
+    return {"Machine": known, "Versions": versions, "Threads and limits": [*threads, *limits]}
 
 
 def _run(session: Session) -> list[tuple[str, Any]]:
@@ -81,8 +87,8 @@ def _not_measured(session: Session) -> list[str]:
     return ["", "## Not measured", "", *_table((case.id, case.why) for case in session.not_measured)]
 
 
-def _table(pairs: Iterable[tuple[str, Any]]) -> list[str]:
-    rows = [f"| {cell(name)} | {cell('not known' if value is None else str(value))} |" for name, value in pairs]
+def _table(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    rows = [f"| {cell(name)} | {cell(text)} |" for name, text in pairs]
     return ["| what | value |", "| --- | --- |", *rows]
 
 

@@ -39,11 +39,12 @@ def figure_names() -> list[Data]:
     ]
 
 
-def case_data(point: Point, machine: str) -> Data:
+def case_data(point: Point, machine: str, run: int = 0) -> Data:
     """Make the panel of a case. ``figures`` has the texts of those known, by their place in `figure_names`.
     What a case has none of isn't there.
 
     :param machine: its name on the page.
+    :param run: the place of its run among those whose environments the page has.
     """
     record = point.benchmark.record
     checks = () if record is None else record.checks
@@ -58,6 +59,7 @@ def case_data(point: Point, machine: str) -> Data:
     return {
         "id": point.id,
         "machine": machine,
+        "run": run,
         "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "", point.id)},
         "command": command_of(point),
         **{name: part for name, part in parts.items() if part},

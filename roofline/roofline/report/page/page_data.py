@@ -22,11 +22,13 @@ from roofline.report.page.sessions_data import has_history, history_data, rounds
 from roofline.report.page.verdicts_data import verdicts_data
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
+from roofline.show.environment import environment_parts
 from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import roofs_table
 from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words
+from roofline.text.printable import printable
 from roofline.text.units import counted, minute
 
 NO_PRICES: Mapping[str, float] = {}
@@ -136,6 +138,7 @@ class PageData:
             for machine, name in self._names.items()
         ]
         self._ordered = [point for section in self._sections for point in section.points]
+        self._results = list({id(point.result): point.result for point in self._ordered}.values())
         self._number = {id(point): number for number, point in enumerate(self._ordered)}
 
     @property
@@ -219,11 +222,22 @@ class PageData:
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
 
+    def environments(self) -> list[list[Data]]:
+        """The environment of each run, by which the panels of its cases name it."""
+        return [
+            [
+                {"heading": heading, "rows": [[printable(name), printable(text)] for name, text in rows]}
+                for heading, rows in environment_parts(result).items()
+            ]
+            for result in self._results
+        ]
+
     def case_scripts(self) -> Iterator[list[Data]]:
         """The panels of all cases, `CASES_A_SCRIPT` in each script."""
+        run_of = {id(result): number for number, result in enumerate(self._results)}
         for start in range(0, len(self._ordered), CASES_A_SCRIPT):
             chosen = self._ordered[start : start + CASES_A_SCRIPT]
-            yield [case_data(point, self._names[machine_of(point)]) for point in chosen]
+            yield [case_data(point, self._names[machine_of(point)], run_of[id(point.result)]) for point in chosen]
 
 
 def _point_of(row: Row) -> Point:

@@ -66,7 +66,7 @@ def write_page(
     return [folder / PAGE]
 
 
-def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
+def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data] | list[list[Data]]]]:
     yield "overview", data.overview()
     if (comparison := data.comparison()) is not None:
         yield "comparison", comparison
@@ -78,11 +78,12 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data]]]:
     for number, history in enumerate(data.histories()):
         if history is not None:
             yield f"history-{number}", history
+    yield "environments", data.environments()
     for number, of_script in enumerate(data.case_scripts()):
         yield f"cases-{number}", of_script
 
 
-def script_of(name: str, content: Data | list[Data]) -> bytes:
+def script_of(name: str, content: Data | list[Data] | list[list[Data]]) -> bytes:
     """A script that hands the page its data: compressed JSON in base64, which ends neither a script nor a text."""
     text = json.dumps(packed([content]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)

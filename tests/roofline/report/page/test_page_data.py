@@ -209,6 +209,19 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     assert [title for title in titles if titles.count(title) > 1] == []
 
 
+def test_a_case_has_the_environment_of_its_run(tmp_path: Path) -> None:
+    """As env.md has it. Runs are numbered as their cases are."""
+    paths = build.two_machines(tmp_path)
+    data = PageData([point for path in paths for point in points_of(read_file(path), load(None))])
+    (cases,), environments = list(data.case_scripts()), data.environments()
+    assert [cases[number]["run"] for number in (0, 23, 24, 83)] == [0, 0, 1, 1]
+    assert [part["heading"] for part in environments[1]] == ["Machine", "Versions", "Threads and limits", "Run"]
+    machine, versions, limits, _ = environments[1]
+    assert machine["rows"][2] == ["operating system", "Linux 6.1"]
+    assert versions["rows"][-1] == ["driver", "580.1"]
+    assert limits["rows"][-1] == ["power limit", "not known: no NVML for this device"]
+
+
 def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
     """As its run did: with its arguments, but for the files and folders that were named."""
     arguments = ("perftests", "./perftests/test_models.py::test_other", "--device", "cpu", "-k", "a b")

@@ -320,16 +320,16 @@ const roofline = (() => {
     dialog.replaceChildren(element("header", {}, title, close), place);
     dialog.showModal();
     try {
-      const cases = await load(`cases-${script}`);
+      const [cases, environments] = await Promise.all([load(`cases-${script}`), load("environments")]);
       const one = cases[number % overview.casesAScript];
       title.textContent = one.id;
-      fillCase(place, one);
+      fillCase(place, one, environments[one.run]);
     } catch (error) {
       place.append(...notes([error.message]));
     }
   }
 
-  function fillCase(place, one) {
+  function fillCase(place, one, environment) {
     place.append(...notes([one.machine, one.unknown].filter(Boolean)));
     for (const [heading, table] of [["Flags", one.flags], ["Proofs", one.checks]]) {
       if (table) {
@@ -349,11 +349,16 @@ const roofline = (() => {
       element("pre", {}, element("code", { text: one.command })),
       copyButton("Copy", () => "Command", () => one.command),
       element("h3", { text: "All figures" }),
-      element("dl", {}, ...Object.entries(one.figures).map(([index, text]) => element(
-        "div", { title: overview.figures[index].meaning || null },
-        element("dt", { text: overview.figures[index].title }), element("dd", { text }),
-      ))),
+      listOf(Object.entries(one.figures).map(([index, text]) => [overview.figures[index].title, text, overview.figures[index].meaning])),
+      element("h3", { text: "Environment" }),
+      ...environment.flatMap(({ heading, rows }) => [element("h4", { text: heading }), listOf(rows)]),
     );
+  }
+
+  function listOf(rows) {
+    return element("dl", {}, ...rows.map(([name, text, meaning]) => element(
+      "div", { title: meaning || null }, element("dt", { text: name }), element("dd", { text }),
+    )));
   }
 
   function fillBars(place, heading, table, { names, rows }) {
