@@ -29,17 +29,39 @@ def roofline_data(points: Sequence[Point]) -> Data:
     content = Content(drawable or points)
     row_of = {id(point): row for row, point in enumerate(points)}
     ceilings, levels = ceilings_of(content.roofs, content.used), content.roofs.levels
-    x_low, x_high, y_low, y_high = limits(content.spots, ceilings, levels)
+    published = _published_beside(points, [*ceilings, *levels])
+    more = [one for one in published if one.kind == "flop"]
+    x_low, x_high, y_low, y_high = limits(content.spots, [*ceilings, *more], levels)
     top = max((ceiling.value for ceiling in ceilings), default=y_high)
     return {
         "x": [x_low, x_high],
         "y": [y_low, y_high],
-        "levels": [_level(level, x_low, y_low, min(x_high, top / level.value)) for level in levels],
-        "ceilings": [_ceiling(one, content, x_low, x_high) for one in ceilings],
+        "levels": [
+            *(_level(level, x_low, y_low, min(x_high, top / level.value)) for level in levels),
+            *(
+                {**_level(level, x_low, y_low, min(x_high, top / level.value)), **_THIN}
+                for level in published
+                if level.kind == "byte"
+            ),
+        ],
+        "ceilings": [
+            *(_ceiling(one, content, x_low, x_high) for one in ceilings),
+            *({**_ceiling(one, content, x_low, x_high), **_THIN, "label": ceiling_label(one, None)} for one in more),
+        ],
         "points": [_place(one, row_of[id(one.point)]) for one in content.placed],
         "lines": _how_to_read(content),
         "notes": content.footer,
     }
+
+
+_THIN: Data = {"strong": False, "thin": True, "dash": "2px,3px", "knee": None}
+
+
+def _published_beside(points: Sequence[Point], drawn: Sequence[Roof]) -> list[Roof]:
+    """Choose the published value of each roof that is drawn as it was measured."""
+    measured = {(roof.kind, roof.name) for roof in drawn if roof.source == "measured"}
+    newest = max(points, key=lambda point: point.result.when)
+    return [roof for roof in newest.roofs.published if (roof.kind, roof.name) in measured]
 
 
 def _how_to_read(content: Content) -> list[str]:

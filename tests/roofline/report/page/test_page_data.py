@@ -168,6 +168,18 @@ def test_the_roofline_has_the_places_of_the_figure(tmp_path: Path) -> None:
     assert facets["mode"]["of"] == [1, 1, 0]
 
 
+def test_published_roofs_stand_beside_measured_ones(tmp_path: Path) -> None:
+    """Of the same kind and name, thin and without a knee; others are no roof of a case here."""
+    record = build.record(device=build.CUDA)
+    (machine,) = PageData(points(tmp_path, record, on=build.machine("a100", build.CUDA))).machines()
+    data = machine["roofline"]
+    assert [(one["label"], one["knee"], one.get("thin", False)) for one in data["ceilings"]] == [
+        ("fp32  10.0 TFLOP/s, knee 100", 100.0, False),
+        ("fp32  19.5 TFLOP/s (published)", None, True),
+    ]
+    assert [one["label"] for one in data["levels"]] == ["DRAM 100 GB/s", "DRAM 2.04 TB/s (published)"]
+
+
 def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     """No two have one title, and one that isn't known isn't there. Readings of rounds are shown as the case's own are;
     one may lack.

@@ -152,8 +152,12 @@ function roofTraces(data) {
     ...data.ceilings.filter((one) => one.knee !== null).map(
       (one) => line([one.knee, one.knee], [data.y[0], one.y], ink("line"), 1, "dot"),
     ),
-    ...data.levels.map((one) => line(one.x, one.y, one.strong ? strong : weak, 1.8, one.strong ? "solid" : "10px,4px")),
-    ...data.ceilings.map((one) => line(one.x, [one.y, one.y], one.strong ? strong : weak, one.strong ? 1.8 : 1.2, one.dash)),
+    ...data.levels.map((one) => line(
+      one.x, one.y, one.strong ? strong : weak, one.thin ? 1 : 1.8, one.dash ?? (one.strong ? "solid" : "10px,4px"),
+    )),
+    ...data.ceilings.map((one) => line(
+      one.x, [one.y, one.y], one.strong ? strong : weak, one.strong ? 1.8 : one.thin ? 1 : 1.2, one.dash,
+    )),
   ];
 }
 
@@ -266,7 +270,9 @@ function letters(data, variants, shown, width, height) {
 function drawRoofline(holder, machine, shown) {
   const data = machine.roofline;
   const longest = Math.max(0, ...data.ceilings.map((one) => one.label.length));
-  const margin = { l: 95, r: Math.min(6.6 * longest + 25, widthOf(holder) * 0.4), t: 15, b: 55 };
+  // Labels that are moved apart go above the highest roof.
+  const top = 15 + 6 * data.ceilings.length;
+  const margin = { l: 95, r: Math.min(6.6 * longest + 25, widthOf(holder) * 0.4), t: top, b: 55 };
   const height = 500;
   const width = widthOf(holder) - margin.l - margin.r;
   const log = (title, ends, suffix) => axis(title, {
