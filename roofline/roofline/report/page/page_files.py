@@ -19,7 +19,7 @@ from roofline.report.page.page_data import NO_PRICES, PageData
 PAGE = "index.html"
 _BESIDE = "page"
 """Folder of everything that the page loads."""
-_OWN = ("page.css", "packed.js", "tables.js", "charts.js", "page.js")
+_OWN = ("page.css", "packed.js", "tables.js", "charts.js", "rooflines.js", "toggles.js", "page.js")
 """Our own files, scripts in the order in which they run."""
 
 
