@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.machines import machines_figure
 from roofline.plots.operation_bars import step_figure
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import Form, save, slug, style_of
@@ -63,6 +64,27 @@ def draw(
         else:
             paths += _saved(figure, folder, f"variability-{slug(name)}", forms, write)
     return paths, remarks
+
+
+def draw_machines(
+    points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes
+) -> list[Path]:
+    """Write several machines over each other, and as shares of each machine's own roof; the paths.
+
+    :raises OSError: a file can't be written.
+    """
+    shown, _ = newest(cases(points))
+    names = machine_names(shown)
+    by_machine: dict[str, list[Point]] = {}
+    for point in shown:
+        if point.mode in ("train", "infer"):
+            by_machine.setdefault(names[machine_of(point)], []).append(point)
+    paths: list[Path] = []
+    for name, by_share in (("machines-roofline", False), ("machines-share", True)):
+        figure = machines_figure(by_machine, by_share=by_share)
+        if figure is not None:
+            paths += _saved(figure, folder, name, forms, write)
+    return paths
 
 
 def draw_case(

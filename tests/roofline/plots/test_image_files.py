@@ -7,7 +7,8 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, place_all, points_of
-from roofline.plots.image_files import draw
+from roofline.plots.image_files import draw, draw_machines
+from roofline.plots.machines import machines_figure
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import style_for, variant
 from roofline.plots.throughput import throughput_figure
@@ -339,6 +340,23 @@ def test_draw_writes_three_pictures_a_machine(tmp_path: Path) -> None:
     ]
     assert all(path.read_bytes().startswith(_PNG) for path in paths)
     assert notes == []
+
+
+def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
+    """Under the roofs of all, and by their shares of their own; of one machine there is no such figure."""
+    build.two_machines(tmp_path / "results")
+    points = place_all(read([tmp_path / "results"]).files, load())
+    assert [path.name for path in draw_machines(points, tmp_path)] == ["machines-roofline.png", "machines-share.png"]
+    one, other = (points_of_one[:3] for points_of_one in (points[:9], points[-9:]))
+    figure = machines_figure({"a": one, "b": other})
+    assert figure is not None
+    (axes,) = figure.axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["a", "b"]
+    assert overlaps(figure) == []
+    assert machines_figure({"a": one}) is None
+    assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []
 
 
 def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:

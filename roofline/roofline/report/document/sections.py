@@ -47,7 +47,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
         *_measurement(shown, figures),
         *_roofline(by_machine, figures),
         *_bare(points, shown),
-        *_analysis(shown, names, by_machine),
+        *_analysis(shown, names, by_machine, figures),
         *(("### Against the baseline", *_pictures(("changes",), figures), against) if against else ()),
         *_reproducibility(measured),
         "## Appendix A: every case",
@@ -174,7 +174,12 @@ def _run_of(point: Point) -> str:
     return f"run of {minute(point.result.when)} UTC" if point.result.when else point.result.path.name
 
 
-def _analysis(shown: Sequence[Point], names: dict[Machine, str], by_machine: dict[str, list[Point]]) -> Iterator[str]:
+def _analysis(
+    shown: Sequence[Point],
+    names: dict[Machine, str],
+    by_machine: dict[str, list[Point]],
+    figures: Sequence[str],
+) -> Iterator[str]:
     yield "## 5 Analysis"
     for name, own in by_machine.items():
         yield f"### {markdown_text(name)}"
@@ -182,6 +187,7 @@ def _analysis(shown: Sequence[Point], names: dict[Machine, str], by_machine: dic
         yield "\n".join(found) or "Nothing can be concluded: no case has a valid record of its work."
     if len(names) > 1:
         yield "### Across machines"
+        yield from _pictures(("machines",), figures)
         yield _some(machines_table(shown, verbose=True), "No workload was measured on more than one machine.")
 
 

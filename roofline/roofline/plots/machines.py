@@ -1,0 +1,138 @@
+"""Several machines over each other: their cases under all roofs, and as shares of each machine's own roof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from roofline.model.points import Point
+from roofline.plots.layout import figure_of
+from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size
+from roofline.plots.style import DARK, number_axis, style_for, tidy
+from roofline.text.units import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_MACHINES = 10
+"""More colours can't be told apart."""
+_AXES_HEIGHT = 5.0
+"""Inches."""
+
+
+class Machines:
+    """The cases of each machine in its colour; of the precisions each has its marker.
+
+    :param by_machine: points by the name of their machine, at least one of each.
+    :param by_share: as shares of each machine's own roof.
+    """
+
+    def __init__(self, by_machine: Mapping[str, Sequence[Point]], *, by_share: bool) -> None:
+        drawn = dict(list(by_machine.items())[:MOST_MACHINES])
+        self._contents = {name: Content(points) for name, points in drawn.items()}
+        self._by_share = by_share
+        self._placed = {
+            name: [one for one in content.placed if not by_share or _shares(one) is not None]
+            for name, content in self._contents.items()
+        }
+        placed = [one for of_machine in self._placed.values() for one in of_machine]
+        self._style = style_for(drawn, (one.record.case.precision for one in placed))
+        left_out = sum(map(len, drawn.values())) - len(placed)
+        more = len(by_machine) - len(drawn)
+        self.lines = ["bar: range from most to least bytes"]
+        if not by_share:
+            self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone"
+        self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
+        self.footer += [f"Not drawn, for want of colours: {counted(more, 'machine')}"] * bool(more)
+        self.legend = [
+            *self._style.model_handles(name for name, of_machine in self._placed.items() if of_machine),
+            *self._style.precision_handles(one.record.case.precision for one in placed),
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether fewer than two machines have a case to draw."""
+        return sum(map(bool, self._placed.values())) < 2
+
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        tidy(axes)
+        axes.set_xlabel("arithmetic intensity (FLOP/byte)", fontsize=10, color=DARK)
+        ends = [
+            limits(content.spots, ceilings_of(content.roofs, content.used), content.roofs.levels)
+            for name, content in self._contents.items()
+            if self._placed[name]
+        ]
+        x_low, x_high = min(end[0] for end in ends), max(end[1] for end in ends)
+        number_axis(axes, "x", "", x_low, x_high)
+        if self._by_share:
+            axes.set_ylabel("share of the machine's own roof (%)", fontsize=10, color=DARK)
+            axes.axhline(100, color=DARK, linewidth=1.2, zorder=2)
+        else:
+            number_axis(axes, "y", "FLOP/s", min(end[2] for end in ends), max(end[3] for end in ends))
+            axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
+            for name, content in self._contents.items():
+                _draw_roofs(axes, content, self._style.color(name))
+        for name, of_machine in self._placed.items():
+            self._draw_points(axes, of_machine, self._style.color(name))
+        if self._by_share:
+            axes.set_ylim(bottom=0)
+
+    def _draw_points(self, axes: Axes, of_machine: Sequence[Placed], color: str) -> None:
+        """Those of one look together: a file of thousands of lines by themselves takes megabytes."""
+        across = [math.sqrt(one.low * one.high) for one in of_machine]
+        bars: dict[str, Any] = {"color": color, "linewidth": 1.2, "alpha": 0.5, "zorder": 3}
+        if self._by_share:
+            shares = [_shares(one) or (0.0, 0.0) for one in of_machine]
+            up = [100 * math.sqrt(low * high) for low, high in shares]
+            axes.vlines(across, [100 * low for low, _ in shares], [100 * high for _, high in shares], **bars)
+        else:
+            up = [one.attained for one in of_machine]
+            axes.hlines(up, [one.low for one in of_machine], [one.high for one in of_machine], **bars)
+        looks: dict[tuple[str, int, bool], list[int]] = {}
+        for index, one in enumerate(of_machine):
+            case, hollow = one.record.case, one.point.placement.provenance == "time_only"
+            looks.setdefault((case.precision, case.batch, hollow), []).append(index)
+        for (precision, batch, hollow), chosen in looks.items():
+            axes.plot(
+                [across[index] for index in chosen],
+                [up[index] for index in chosen],
+                linestyle="",
+                marker=self._style.marker(precision),
+                markersize=marker_size(batch),
+                color=color,
+                fillstyle="none" if hollow else "full",
+                markeredgecolor=color if hollow else "white",
+                markeredgewidth=1.5 if hollow else 0.7,
+                zorder=4,
+            )
+
+
+def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure | None:
+    """The figure of several machines; None where fewer than two have a case to draw."""
+    panel = Machines(by_machine, by_share=by_share)
+    if panel.is_empty:
+        return None
+    title = "Machines by the share of their own roofs" if by_share else "Machines over each other"
+    return figure_of(panel, title, height=_AXES_HEIGHT)
+
+
+def _shares(one: Placed) -> tuple[float, float] | None:
+    place = one.point.placement
+    low, high = place.fraction_low, place.fraction_high
+    return (low, high) if low and high else None
+
+
+def _draw_roofs(axes: Axes, content: Content, color: str) -> None:
+    """The roofs of dtypes that ran, and DRAM's slope below them; without labels, which would lie on each other."""
+    x_low, x_high = axes.get_xlim()
+    dram = content.roofs.value("byte", "dram")
+    ceilings = [one.value for one in ceilings_of(content.roofs, content.used) if one.name in content.used]
+    for value in ceilings:
+        left = x_low if dram is None else max(x_low, value / dram)
+        axes.plot([left, x_high], [value, value], color=color, linewidth=1.2, alpha=0.8, zorder=2)
+    if dram is not None:
+        right = max(ceilings, default=x_high * dram) / dram
+        axes.plot([x_low, right], [x_low * dram, right * dram], color=color, linewidth=1.2, alpha=0.8, zorder=2)
