@@ -145,6 +145,7 @@ function tableOf(data, { label, open = null, opens = "case", first = MOST_ROWS }
     top.replaceChildren(...columns.map((index) => heads[index]));
     const most = state.words.length ? MOST_ROWS : state.first;
     body.replaceChildren(...shown.slice(0, most).map((row) => element("tr", {}, ...columns.map((index) => cellOf(row, index)))));
+    count.classList.toggle("partly", Math.min(shown.length, most) < data.shown.length);
     count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > most ? `, the first ${most} here` : ""}`;
   }
 

@@ -40,6 +40,6 @@ function togglesOf(facet, hidden, changed) {
   }));
   return element(
     "fieldset", { title: boxes.length > 2 ? "Shift and a click choose one alone" : null },
-    element("legend", { text: facet.name }), ...labels, ...(boxes.length > 2 ? several : []),
+    element("legend", { text: facet.name }), ...(boxes.length > 2 ? several : []), ...labels,
   );
 }
