@@ -15,7 +15,7 @@ from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import Form, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
-from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
+from roofline.show.machines import Machine, by_machine, machine_names, machine_of, roofs_alone
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:
@@ -75,13 +75,11 @@ def draw_machines(
     """
     shown, _ = newest(cases(points))
     names = machine_names(shown)
-    by_machine: dict[str, list[Point]] = {}
-    for point in shown:
-        if point.mode in ("train", "infer"):
-            by_machine.setdefault(names[machine_of(point)], []).append(point)
+    models = by_machine(point for point in shown if point.mode in ("train", "infer"))
+    of_names = {names[machine]: own for machine, own in models.items()}
     paths: list[Path] = []
     for name, by_share in (("machines-roofline", False), ("machines-share", True)):
-        figure = machines_figure(by_machine, by_share=by_share)
+        figure = machines_figure(of_names, by_share=by_share)
         if figure is not None:
             paths += _saved(figure, folder, name, forms, write)
     return paths

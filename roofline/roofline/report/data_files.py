@@ -7,7 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from roofline.frames import FRAMES, Results
-from roofline.model.points import cases
+from roofline.model.points import cases, newest
+from roofline.report.page.batch_data import batch_table
+from roofline.report.page.pairs_data import pairs_table
 from roofline.show.export import as_parquet, csv_of, csv_of_frame
 from roofline.show.machines import machine_of, machines_table
 from roofline.show.point_tables import metrics_table, points_table
@@ -22,14 +24,16 @@ class CsvFile(NamedTuple):
 
 
 def csv_files(results: Results) -> Iterator[CsvFile]:
-    """Each table: of operations and kernels where there are some, and of the machines side by side where there are
-    several.
-    """
+    """Each table: of batch sizes, pairs, operations, kernels and roofs where there are some; of several machines."""
     shown = cases(results.points)
     points, metrics = points_table(shown), metrics_table(results.points)
     yield CsvFile("roofline_points.csv", len(points.rows), partial(csv_of, points))
     yield CsvFile("metrics.csv", len(metrics.rows), partial(csv_of, metrics))
-    for name, frame in (("operations", results.operations), ("kernels", results.kernels)):
+    shown_on_page, _ = newest(shown)
+    for name, table in (("batch_scaling", batch_table(shown_on_page)), ("pairs", pairs_table(shown_on_page))):
+        if table.rows:
+            yield CsvFile(f"{name}.csv", len(table.rows), partial(csv_of, table))
+    for name, frame in (("operations", results.operations), ("kernels", results.kernels), ("roofs", results.roofs)):
         if len(frame):
             yield CsvFile(f"{name}.csv", len(frame), partial(csv_of_frame, frame))
     if len({machine_of(point) for point in shown}) > 1:

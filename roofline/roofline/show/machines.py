@@ -71,6 +71,14 @@ def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
     return _told_apart(_told_apart(names, with_device), with_key)
 
 
+def by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
+    """The points of each machine, in order of appearance."""
+    found: dict[Machine, list[Point]] = {}
+    for point in points:
+        found.setdefault(machine_of(point), []).append(point)
+    return found
+
+
 def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
     """The workloads that were measured on more than one machine, with notes on what could not be compared.
 

@@ -79,7 +79,22 @@ def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.Monke
 def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:
     """Operations, kernels, and machines side by side."""
     points = points_of(build.result(tmp_path / "a.json", [build.record()]), load())
-    assert [one.name for one in csv_files(Results(points))] == ["roofline_points.csv", "metrics.csv"]
+    assert [one.name for one in csv_files(Results(points))] == ["roofline_points.csv", "metrics.csv", "roofs.csv"]
+
+
+def test_what_the_page_makes_of_cases_has_tables(tmp_path: Path) -> None:
+    """The gain of each doubling of the batch, and cases that differ in one thing, with their machine."""
+    records = [
+        build.record(case=build.case(batch=batch, mode=mode), timing=build.timing(step_time_s))
+        for batch, mode, step_time_s in ((8, "train", 0.1), (32, "train", 0.2), (8, "infer", 0.05))
+    ]
+    points = points_of(build.result(tmp_path / "a.json", records), load())
+    texts = {one.name: one.text() for one in csv_files(Results(points))}
+    (step,) = csv.DictReader(texts["batch_scaling.csv"].splitlines())
+    assert (step["machine"], step["from_batch"], step["to_batch"]) == ("epyc-2cpu", "8", "32")
+    assert float(step["gain_per_doubling"]) == pytest.approx(2**0.5 - 1)
+    (pair,) = csv.DictReader(texts["pairs.csv"].splitlines())
+    assert (pair["machine"], pair["what"], pair["time_ratio"]) == ("epyc-2cpu", "training against inference", "2.0")
 
 
 @pytest.fixture
@@ -106,7 +121,8 @@ def test_an_earlier_report_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(folder, "write_page", lacks)
     monkeypatch.setattr(folder, "MOST_ROWS", 1)
     *_, long, removed = folder.write_report(runs, report, writing.write_bytes).notes
-    assert long == "no roofline_points.csv, metrics.csv, of more than 1 rows each: frames/ has their figures as Parquet"
+    names = "roofline_points.csv, metrics.csv, roofs.csv"
+    assert long == f"no {names}, of more than 1 rows each: frames/ has their figures as Parquet"
     first = "costs.csv, github-action-benchmark-epyc-2cpu.json, index.html, metrics.csv, roofline_points.csv"
     assert f" files of an earlier report in {report}: {first} and " in removed
     assert sorted(path.name for path in report.iterdir()) == [

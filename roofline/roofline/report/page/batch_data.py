@@ -13,7 +13,8 @@ from roofline.model.throughputs import NEAR_BEST, knee, told_apart
 from roofline.plots.throughput import Measured, measured_of
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
-from roofline.show.tables import Column, number, words
+from roofline.show.machines import by_machine, machine_names, machine_of
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, signed
 
 _CLIFF = "throughput_cliff"
@@ -63,8 +64,8 @@ class _Step:
 _BEFORE: Column[_Step] = _RATE.of(attrgetter("before.point"))
 _COLUMNS: tuple[Column[_Step], ...] = (
     *(column.of(attrgetter("after.point")) for column in pick("case", "model", "mode", "precision")),
-    number("from_batch", "batch from", "before.batch"),
-    number("to_batch", "to", "after.batch"),
+    number("from_batch", "batch from", "before.batch", dtype="Int64"),
+    number("to_batch", "to", "after.batch", dtype="Int64"),
     Column(name="samples_per_s_before", title="samples/s from", get=_BEFORE.get, show=_RATE.show),
     Column(name="samples_per_s", title="to", get=_RATE.of(attrgetter("after.point")).get, show=_RATE.show),
     number("gain_per_doubling", "gain per doubling", show=signed),
@@ -83,14 +84,7 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
     measured = [(row, one) for row, point in enumerate(points) if (one := measured_of(point)) is not None]
     if not measured:
         return None
-    steps: list[_Step] = []
-    knees: set[int] = set()
-    for curve in _curves(points, measured):
-        place = knee([one.point for one in curve])
-        told = _told(curve, place)
-        steps += [_Step(before=before, after=after, knee=told) for before, after in pairwise(curve)]
-        if place is not None and curve[place] is not curve[-1]:
-            knees.add(curve[place].row)
+    steps, knees = _steps(points, measured)
     return {
         "points": [
             {
@@ -107,6 +101,30 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
             _COLUMNS, steps, opens=[numbers[step.after.row] for step in steps], extra=("model", "mode", "precision")
         ),
     }
+
+
+def batch_table(points: Sequence[Point]) -> Table[_Step]:
+    """The steps of all curves of all machines."""
+    names = machine_names(points)
+    rows: list[_Step] = []
+    for own in by_machine(points).values():
+        measured = [(row, one) for row, point in enumerate(own) if (one := measured_of(point)) is not None]
+        rows += _steps(own, measured)[0]
+    machines: Column[_Step] = words("machine", get=lambda step: names[machine_of(step.after.point)])
+    return Table(title="Batch scaling", columns=[machines, *_COLUMNS], rows=rows)
+
+
+def _steps(points: Sequence[Point], measured: Sequence[tuple[int, Measured]]) -> tuple[list[_Step], set[int]]:
+    """The steps of the curves of one machine, and the rows at their knees."""
+    steps: list[_Step] = []
+    knees: set[int] = set()
+    for curve in _curves(points, measured):
+        place = knee([one.point for one in curve])
+        told = _told(curve, place)
+        steps += [_Step(before=before, after=after, knee=told) for before, after in pairwise(curve)]
+        if place is not None and curve[place] is not curve[-1]:
+            knees.add(curve[place].row)
+    return steps, knees
 
 
 def _told(curve: Sequence[_Sized], place: int | None) -> str:

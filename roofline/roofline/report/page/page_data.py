@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from string import ascii_lowercase
@@ -23,7 +23,7 @@ from roofline.report.page.verdicts_data import verdicts_data
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.environment import environment_parts
-from roofline.show.machines import Machine, Row, machine_names, machine_of, machines_table, roofs_alone
+from roofline.show.machines import Machine, Row, by_machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import roofs_table
 from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
@@ -126,7 +126,7 @@ class PageData:
         self._bare = roofs_alone(points)
         self._names = machine_names([*self._points, *self._bare])
         self._style = style_of(point.benchmark.record for point in self._points)
-        newest_of, all_of, bare_of = map(_by_machine, (self._points, sessions, self._bare))
+        newest_of, all_of, bare_of = map(by_machine, (self._points, sessions, self._bare))
         self._sections = [
             _Section(
                 name=name,
@@ -242,13 +242,6 @@ class PageData:
 
 def _point_of(row: Row) -> Point:
     return row.point
-
-
-def _by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
-    found: dict[Machine, list[Point]] = {}
-    for point in points:
-        found.setdefault(machine_of(point), []).append(point)
-    return found
 
 
 def _host(point: Point) -> str | None:

@@ -14,7 +14,8 @@ from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.columns import pick
-from roofline.show.tables import Column, number, words
+from roofline.show.machines import by_machine, machine_names, machine_of
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
 
 
@@ -75,6 +76,14 @@ def pairs_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
     if not pairs:
         return None
     return table_data(_COLUMNS, pairs, opens=[number_of[id(pair.point)] for pair in pairs])
+
+
+def pairs_table(points: Sequence[Point]) -> Table[_Pair]:
+    """The pairs of all machines."""
+    names = machine_names(points)
+    rows = [pair for own in by_machine(points).values() for what in _KINDS for pair in _pairs(own, what)]
+    machines: Column[_Pair] = words("machine", get=lambda pair: names[machine_of(pair.point)])
+    return Table(title="Pairs", columns=[machines, *_COLUMNS], rows=rows)
 
 
 def _pairs(points: Sequence[Point], what: str) -> Iterator[_Pair]:
