@@ -155,9 +155,9 @@ def report(
 
     Written: index.html, which opens from disk and needs page/ beside it; report.md, which has the sections of a written
     report with an analysis of each machine; figures of each machine as PNG and SVG (roofline, throughput, variability),
-    and of several over each other; CSVs (roofline_points, metrics; batch_scaling, pairs, operations, kernels, roofs,
-    machines and costs where there are some); every pandas frame as Parquet in frames/, if pyarrow is installed; env.md.
-    The paths are printed at the end.
+    and of several over each other; CSVs (roofline_points, metrics; attention, batch_scaling, pairs, operations,
+    kernels, roofs, machines and costs where there are some); every pandas frame as Parquet in frames/, if pyarrow is
+    installed; env.md. The paths are printed at the end.
     """
     files = read_results(results)
     table = device_table(devices)

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from roofline.comparison.comparison import Comparison
 from roofline.frames import FRAMES, Results
 from roofline.model.points import cases, newest
 from roofline.report.page.batch_data import batch_table
 from roofline.report.page.pairs_data import pairs_table
+from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.show.export import as_parquet, csv_of, csv_of_frame
-from roofline.show.machines import machine_of, machines_table
+from roofline.show.machines import machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import metrics_table, points_table
+from roofline.show.tables import Table
 
 
 class CsvFile(NamedTuple):
@@ -23,13 +26,22 @@ class CsvFile(NamedTuple):
     text: Callable[[], str]
 
 
-def csv_files(results: Results) -> Iterator[CsvFile]:
-    """Each table: of batch sizes, pairs, operations, kernels and roofs where there are some; of several machines."""
+def csv_files(results: Results, comparison: Comparison | None = None) -> Iterator[CsvFile]:
+    """Each table: of what needs attention, batch sizes, pairs, operations, kernels and roofs where there are some; of
+    several machines.
+
+    :param comparison: of the results with a baseline.
+    """
     shown = cases(results.points)
     points, metrics = points_table(shown), metrics_table(results.points)
     yield CsvFile("roofline_points.csv", len(points.rows), partial(csv_of, points))
     yield CsvFile("metrics.csv", len(metrics.rows), partial(csv_of, metrics))
     shown_on_page, _ = newest(shown)
+    bare = roofs_alone(results.points)
+    found = remarks(shown_on_page, machine_names([*shown_on_page, *bare]), comparison, bare)
+    if found:
+        attention = Table(title="Needs attention", columns=REMARK_COLUMNS, rows=found)
+        yield CsvFile("attention.csv", len(found), partial(csv_of, attention))
     for name, table in (("batch_scaling", batch_table(shown_on_page)), ("pairs", pairs_table(shown_on_page))):
         if table.rows:
             yield CsvFile(f"{name}.csv", len(table.rows), partial(csv_of, table))

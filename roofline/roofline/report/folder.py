@@ -137,7 +137,7 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
     except LacksPyarrow as error:
         notes.append(f"no Parquet files: {error}")
         most = sys.maxsize
-    tables = [*csv_files(results)]
+    tables = [*csv_files(results, extras.comparison)]
     if long := [one.name for one in tables if one.rows > most]:
         notes.append(f"no {', '.join(long)}, of more than {most} rows each: frames/ has their figures as Parquet")
     pictures = [path.name for path in paths if path.suffix == ".png"]

@@ -82,12 +82,15 @@ def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, m
     assert code == 0
     assert [path for path in out.split("\n\n")[-1].split() if "/page" not in path and "index" not in path] == [
         *("all/changes.png", "all/changes.svg", "all/roofline_points.csv", "all/metrics.csv"),
-        *("all/roofs.csv", "all/costs.csv", "all/env.md"),
+        *("all/attention.csv", "all/roofs.csv", "all/costs.csv", "all/env.md"),
         *("all/comment.md", "all/verdicts.csv", "all/report.md"),
         *("all/github-action-benchmark-epyc-2cpu.json", "all/bencher-epyc-2cpu.json"),
     ]
     report, told = (Path(f"all/{name}.md").read_text(encoding="utf-8") for name in ("report", "comment"))
     assert f"### Against the baseline\n\n![changes](changes.png)\n\n{told}" in report
+    _, first, *_ = Path("all/attention.csv").read_text(encoding="utf-8").splitlines()
+    assert first.startswith("slower: ")
+    assert f",{ORDER[0]},epyc-2cpu," in first
 
 
 def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path) -> None:

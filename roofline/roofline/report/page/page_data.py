@@ -16,7 +16,7 @@ from roofline.report.page.batch_data import batch_data
 from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
-from roofline.report.page.remarks import Remark, remarks
+from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data
 from roofline.report.page.verdicts_data import verdicts_data
@@ -100,12 +100,6 @@ _MACHINES: tuple[Column[_Section], ...] = (
     number("invalid", get=lambda one: sum(not point.valid for point in one.points)),
     words("newest", "newest run (UTC)", lambda one: max(point.result.when for point in one.under) or None, minute),
 )
-_ATTENTION: tuple[Column[Remark], ...] = (
-    words("what"),
-    words("case", get=lambda one: one.case or None),
-    words("machine", get=lambda one: one.machine or None),
-    words("evidence", get=lambda one: one.evidence or None),
-)
 
 
 class PageData:
@@ -164,7 +158,7 @@ class PageData:
         numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
         return {
             "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
-            "attention": table_data(_ATTENTION, found, opens=numbers),
+            "attention": table_data(REMARK_COLUMNS, found, opens=numbers),
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
             "costs": table_data(costs.columns, costs.rows, opens=priced) if costs.rows else None,

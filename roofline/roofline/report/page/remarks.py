@@ -10,6 +10,7 @@ from roofline.model.points import Point
 from roofline.report.page.verdicts_data import figures_of, points_of_cases
 from roofline.results.result import ResultFile
 from roofline.show.machines import Machine, machine_of
+from roofline.show.tables import Column, words
 from roofline.text.units import counted, minute, percent, signed, some_of
 
 _MOST, _FEWER = 30, 5
@@ -28,6 +29,14 @@ class Remark:
     machine: str
     evidence: str
     point: Point | None = None
+
+
+REMARK_COLUMNS: tuple[Column[Remark], ...] = (
+    words("what"),
+    words("case", get=lambda one: one.case or None),
+    words("machine", get=lambda one: one.machine or None),
+    words("evidence", get=lambda one: one.evidence or None),
+)
 
 
 def remarks(
