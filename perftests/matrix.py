@@ -19,7 +19,7 @@ from pytest_roofline.device.selection import KINDS
 from pytest_roofline.settings import with_near
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import MODES, case_id
-from roofline.files.text import ReadError, text_of
+from roofline.files.decoding import ReadError, text_of
 
 AXES = ("model", "mode", "batch", "precision", "layout", "data")
 

@@ -19,8 +19,8 @@ from roofline.comparison.comparison import Comparison, Settings, compare_paths
 from roofline.comparison.gate import Gate, gate
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without
-from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
 from roofline.model.points import place_all

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 # Here and not where they are asked for: at a run's end there may be no file left to open.
 from click import ClickException
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 
 if TYPE_CHECKING:
     from roofline.show.tables import Table

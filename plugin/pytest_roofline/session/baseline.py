@@ -50,7 +50,7 @@ def baseline(path: Path, options: Mapping[str, Any]) -> Baseline:
     :raises NoBaseline: none is there that can be compared with; or one of them, or a folder that may hold more of them,
         can't be read: what was measured there would be missing from the verdict without a word.
     """
-    from roofline.files.text import ReadError
+    from roofline.files.decoding import ReadError
     from roofline.results.reader import NoBenchmarksError, NoResultError, read_file, result_files
 
     if not path.exists():

@@ -13,7 +13,7 @@ from typing import Any
 
 from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, NumberColumn, TableLayout, layouts_of, needed, plain
 from roofline.audits.row import DeviceKind, Mode, Number, StatedRow, exact, plausible, rounded
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.text.units import some_of
 
 _NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}

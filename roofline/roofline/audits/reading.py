@@ -9,8 +9,8 @@ from pathlib import Path
 
 from roofline.audits import benchmark_rows, csv_rows
 from roofline.audits.row import StatedRow
+from roofline.files.decoding import ReadError, content_of, decoded
 from roofline.files.paths import folders_without
-from roofline.files.text import ReadError, content_of, decoded
 from roofline.machine.published import DeviceTable
 from roofline.results import journal
 from roofline.results.reader import read_file

@@ -17,7 +17,7 @@ from roofline.comparison.gate import Gate
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.verdict_table import table
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.show.tables import Table
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from roofline.cli.parameters import Command
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import Reading, read

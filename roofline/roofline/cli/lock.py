@@ -13,8 +13,8 @@ from roofline.expectations.fraction import of_several_commits
 from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, lock
-from roofline.files.text import ReadError
-from roofline.files.text import text_of as text_at
+from roofline.files.decoding import ReadError
+from roofline.files.decoding import text_of as text_at
 from roofline.model.points import place_all
 from roofline.schema.expected_file import ExpectedFileError
 from roofline.text.printable import printable, say

@@ -11,7 +11,7 @@ import click
 from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, table_options
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.kernel_sums import KernelSum, by_kernel, by_kind, count, read_all, slowest_first
 from roofline.profilers.ncu.ncu_tables import request, table
 from roofline.profilers.ncu.values import COMMA, POINT

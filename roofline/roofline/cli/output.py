@@ -157,7 +157,7 @@ def _is_result(path: Path) -> bool:
     """Whether a run wrote this file: with its folder given, nobody named it, and nothing brings it back."""
     if not path.is_file() or path.suffix.lower() != ".json":
         return False
-    from roofline.files.text import ReadError
+    from roofline.files.decoding import ReadError
     from roofline.results.reader import read
 
     try:

@@ -12,8 +12,8 @@ import click
 from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit, emit_text, refuse_overwriting, tell
 from roofline.cli.parameters import Command, Output
+from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without, real_path
-from roofline.files.text import ReadError
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_tables import (
     UNREADABLE,

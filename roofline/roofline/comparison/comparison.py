@@ -27,8 +27,8 @@ from roofline.comparison.verdict import (
     Verdict,
     judge,
 )
+from roofline.files.decoding import ReadError
 from roofline.files.paths import real_path
-from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import result_files
 from roofline.text.units import scaled, significant, some_of

@@ -29,8 +29,8 @@ from roofline.comparison.observation import (
     why_kept_out,
 )
 from roofline.comparison.runs import Run, run_of
+from roofline.files.decoding import ReadError
 from roofline.files.paths import from_here, real_path
-from roofline.files.text import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.placement import Placement, place

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from roofline.files.text import ReadError, text_of
+from roofline.files.decoding import ReadError, text_of
 from roofline.schema.record import Roof
 
 BYTE_ROOFS = ("dram", "llc", "host_to_device")

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
+from roofline.files.decoding import ReadError, content_of, decoded
 from roofline.files.paths import files_under, folders_without
-from roofline.files.text import ReadError, content_of, decoded
 from roofline.results import journal
 from roofline.results.nonfinite_json import strict
 from roofline.results.result import Benchmark, Host, ResultFile

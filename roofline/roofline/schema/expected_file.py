@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from roofline.files.text import ReadError, text_of
+from roofline.files.decoding import ReadError, text_of
 from roofline.schema.expected import FILE_KEYS, ExpectationError, Expected, expectation
 
 NAME = "expected_bounds.toml"

@@ -22,7 +22,7 @@ from pytest_roofline.profilers.ncu.child_request import Order
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
-from pytest_roofline.roofs.command import command
+from pytest_roofline.roofs.roofs_command import command
 from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session

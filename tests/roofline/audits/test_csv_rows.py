@@ -7,7 +7,7 @@ import pytest
 
 from roofline.audits.csv_rows import kind_of, number, rows_of, unread
 from roofline.audits.row import Number, exact
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 
 PATH = Path("t.csv")
 INFER = (

@@ -13,7 +13,7 @@ from roofline.audits import audit, read, rows_of
 from roofline.audits.findings import findings_table
 from roofline.audits.layouts import PLAIN, TIMM
 from roofline.audits.row import StatedRow
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.show.render import render
 from roofline.show.tables import FORMATS
 from tests.roofline.audits.make import KNOWN

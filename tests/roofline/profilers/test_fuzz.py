@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.counters.quantities import NAMES as QUANTITY_NAMES
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.ncu.kernel_sums import by_kernel, count, read_all
 from roofline.profilers.ncu.ncu_tables import table

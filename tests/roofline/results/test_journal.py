@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from roofline.cli.program import program
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.results import journal
 from roofline.results.reader import read, read_file
 from roofline.schema.record import KEY

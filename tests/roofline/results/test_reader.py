@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.results.reader import read, read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import KEY, NotMeasured, Record

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from roofline.counters.quantities import NAMES, OF_KERNEL, WHOLE
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.kernel_sums import CountedCapture, KernelSum, by_kernel, count, read_all
 from roofline.schema.record import Counters, KernelCounters
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_roofline.workload.models.spec import ModelSpec, UnknownModel
-from roofline.files.text import ReadError, text_of
+from roofline.files.decoding import ReadError, text_of
 
 _TOKENS = 128
 """Length of a sequence; less where a model takes no more."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.kineto.host_operators import operator_rows
 from roofline.profilers.kineto.stream import WHAT_WE_READ, Event, TraceStream
 from roofline.profilers.timeline import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.files.text import ReadError, encoding_of, open_regular
+from roofline.files.decoding import ReadError, encoding_of, open_regular
 
 if TYPE_CHECKING:
     from numpy import int64

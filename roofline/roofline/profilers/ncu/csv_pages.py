@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from roofline.counters.quantities import Dimension, dimension
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.csv_lines import Header, Lines, how, integer, remedy
 from roofline.profilers.ncu.installation import print_command
 from roofline.profilers.ncu.launches import Capture, Launch

@@ -14,7 +14,7 @@ from pathlib import Path
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.launch_amounts import LaunchAmounts, launch_amounts
 from roofline.counters.quantities import NAMES
-from roofline.files.text import ReadError, content_of, printed_text
+from roofline.files.decoding import ReadError, content_of, printed_text
 from roofline.profilers.ncu import csv_pages, rep_file
 from roofline.profilers.ncu.csv_lines import how
 from roofline.profilers.ncu.launches import Capture, Launch, in_range, join

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.text.units import some_of
 
 _LISTED = 8

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from roofline.counters.quantities import dimension
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.installation import VARIABLE, module_folders, print_command, program
 from roofline.profilers.ncu.launches import Capture, Launch
 from roofline.profilers.ncu.values import factors, plausible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roofline.files.text import ReadError, content_of, open_regular, printed_text
+from roofline.files.decoding import ReadError, content_of, open_regular, printed_text
 from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.nsys.sqlite_file import how_to_export
 from roofline.profilers.nsys.stats import read_stats

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.timeline import MOST_BYTE
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.nsys.sqlite_file import EMPTY, HOW_TO_CAPTURE
 from roofline.profilers.timeline import (
     OK,

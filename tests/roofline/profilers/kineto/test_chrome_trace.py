@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.kineto import chrome_trace
 from roofline.profilers.kineto import stream as trace_stream
 from roofline.profilers.kineto.chrome_trace import read_trace

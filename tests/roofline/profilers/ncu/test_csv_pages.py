@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.csv_pages import parse
 from roofline.profilers.ncu.launches import Capture, Launch
 from tests.roofline.profilers.ncu_made import (

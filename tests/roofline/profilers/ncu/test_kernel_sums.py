@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roofline.counters.quantities import LISTED
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.kernel_sums import (
     CountedCapture,
     by_kernel,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.ncu import installation
 from roofline.profilers.ncu.rep_file import parse
 

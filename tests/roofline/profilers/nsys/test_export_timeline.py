@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section, State, Timeline
 from tests.roofline.profilers import nsys_build as build

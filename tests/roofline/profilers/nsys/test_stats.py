@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.files.text import ReadError
+from roofline.files.decoding import ReadError
 from roofline.profilers.nsys.stats import read_stats
 from roofline.profilers.timeline import OK, CopyRow, KernelRow, Section, State, Timeline
 

@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from roofline.files.text import printed_text
+from roofline.files.decoding import printed_text
 
 
 @pytest.mark.parametrize(

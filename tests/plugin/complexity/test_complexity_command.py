@@ -13,8 +13,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from pytest_roofline.complexity import command
-from pytest_roofline.complexity.command import memory_byte
+from pytest_roofline.complexity import complexity_command as command
+from pytest_roofline.complexity.complexity_command import memory_byte
 from pytest_roofline.workload.models import Registry
 
 ROOT = Path(__file__).parents[3]
