@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -152,7 +153,9 @@ def _without_record(benchmark: Benchmark, run: Run) -> SessionResult:
 
 
 def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
-    seen = SessionResult(
+    # Of thousands of rows `dataclasses.replace` would take as long as reading them.
+    seen = partial(
+        SessionResult,
         run=run,
         id=record.case.id,
         test=benchmark.fullname,
@@ -165,31 +168,31 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
     )
     why = why_kept_out(flags)
     if why is not None:
-        return replace(seen, problem=why, problem_kind=why.partition(":")[0])
+        return seen(problem=why, problem_kind=why.partition(":")[0])
     try:
         observation = observe_record(record, benchmark.stats, run.when)
     except Disturbed as error:
-        return replace(_with_rounds(seen, record), problem=str(error), disturbed=True)
+        return seen(**_of_rounds(record, run), problem=str(error), disturbed=True)
     except Unusable as error:
-        return replace(seen, problem=str(error), problem_kind=TIMES)
-    seen = _with_rounds(seen, record)
-    if seen.marked and run.disturbed:
-        return replace(seen, problem=run.disturbed, disturbed=True)
-    return replace(seen, observation=observation, step_time_s=observation.step_time_s)
+        return seen(problem=str(error), problem_kind=TIMES)
+    rounds = _of_rounds(record, run)
+    if rounds["marked"] and run.disturbed:
+        return seen(**rounds, problem=run.disturbed, disturbed=True)
+    return seen(**rounds | {"observation": observation, "step_time_s": observation.step_time_s})
 
 
-def _with_rounds(seen: SessionResult, record: Record) -> SessionResult:
+def _of_rounds(record: Record, run: Run) -> dict[str, Any]:
+    """What a `SessionResult` has of a record's rounds, by its fields."""
     assert record.timing is not None
     rounds = record.timing.rounds
-    some_marked = bool(seen.run.disturbed) or any(mark is not None for mark in rounds.disturbed or ())
-    return replace(
-        seen,
-        fastest_s=min(rounds.wall_s) / rounds.steps,
-        slowest_s=max(rounds.wall_s) / rounds.steps,
-        marked=rounds.disturbed is not None,
+    some_marked = bool(run.disturbed) or any(mark is not None for mark in rounds.disturbed or ())
+    return {
+        "fastest_s": min(rounds.wall_s) / rounds.steps,
+        "slowest_s": max(rounds.wall_s) / rounds.steps,
+        "marked": rounds.disturbed is not None,
         # Eight bytes a round: there may be a thousand sessions of a disturbed hour.
-        all_rounds_s=array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
-    )
+        "all_rounds_s": array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
+    }
 
 
 def _counted(record: Record) -> Counted | None:

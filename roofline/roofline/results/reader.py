@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,10 @@ def _document(path: Path, content: bytes | None) -> _Document:
 
     :raises ReadError: missing, empty, not UTF-8, truncated, not JSON, or not pytest-benchmark's.
     """
+    content = _content_of(path) if content is None else content
+    if content.isascii() and not journal.is_journal(path):  # as Python's json writes it: nothing to decode
+        with suppress(msgspec.DecodeError, RecursionError):
+            return _DOCUMENT.decode(content)
     content = _json_of(path, content)
     try:
         return _DOCUMENT.decode(content)
@@ -231,18 +236,22 @@ def _document(path: Path, content: bytes | None) -> _Document:
         raise _why_not(path, content) or _unreadable(path, error) from error
 
 
-def _json_of(path: Path, content: bytes | None) -> bytes:
-    """The JSON of a file in UTF-8, without a byte order mark.
-
-    :raises ReadError: missing, empty, not UTF-8, or a journal of which nothing can be used.
-    """
+def _content_of(path: Path) -> bytes:
+    """:raises ReadError: it can't be read."""
     try:
-        content = content_of(path, _WHAT_WE_READ) if content is None else content
+        return content_of(path, _WHAT_WE_READ)
     except ReadError as error:
         left = path.with_suffix(journal.SUFFIX)
         if left != path and os.path.exists(left):
             raise ReadError(f"{error} Its run did not end and left {left}: give that.") from error
         raise
+
+
+def _json_of(path: Path, content: bytes) -> bytes:
+    """The JSON of a file in UTF-8, without a byte order mark.
+
+    :raises ReadError: empty, not UTF-8, or a journal of which nothing can be used.
+    """
     if not content.strip():
         raise ReadError(f"{path}: empty. {_NOTHING_YET}")
     if not journal.is_journal(path):

@@ -147,8 +147,12 @@ def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bo
     from rich.text import Text
 
     def padded(one: _Cells, text: str, style: str = "") -> Text | Padding:
-        made = Text(text, style)
-        return made if one is cells[0] or one.column.right else Padding(made, (0, 0, 0, _GAP - 1))
+        if one is cells[0] or one.column.right:
+            return Text(text, style)
+        if one.column.fill:
+            return Padding(Text(text, style), (0, 0, 0, _GAP - 1))
+        # No line of it is broken, and rich takes as long for its own padding as for the text.
+        return Text("\n".join(" " * (_GAP - 1) + line for line in text.split("\n")), style)
 
     # The box has one blank between columns, and the column the others: to pad each cell takes rich twice as long.
     grid = Grid(box=SIMPLE_HEAD, show_edge=False, padding=0, show_header=heading)
@@ -161,9 +165,22 @@ def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bo
             overflow="fold",
             no_wrap=fits,
         )
-    for texts in rows:
+    # rich takes twice as long for as many rows of one line as for one row of as many lines.
+    for texts in rows if any(one.column.fill for one in cells) else _joined(rows):
         grid.add_row(*map(padded, cells, texts))
     return grid
+
+
+def _joined(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """All rows in one, if there are any: the lines of each cell below those of the row before."""
+    columns: list[list[str]] = []
+    for texts in rows:
+        cells = [text.split("\n") for text in texts]
+        height = max(map(len, cells))
+        columns = columns or [[] for _ in cells]
+        for column, lines in zip(columns, cells, strict=True):
+            column.extend(lines + [""] * (height - len(lines)))
+    return [["\n".join(column) for column in columns]] if columns else []
 
 
 def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int]:
