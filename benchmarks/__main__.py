@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     compare_speed,
     figures,
-    gate,
     gate_live,
+    gate_stored,
     gate_turns,
     kills,
     margin_coverage,
@@ -25,7 +25,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
     "startup": startup.run,
     "margin": margin_coverage.run,
-    "gate": gate.run,
+    "gate": gate_stored.run,
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,

@@ -62,7 +62,12 @@ def _counters(text: str) -> Counters | None:
 
 
 def _resumed(text: str) -> Path | Literal["newest"]:
-    return "newest" if text == "true" else _file(text)
+    if text == "true":
+        return "newest"
+    path = _file(text)
+    if path.is_dir():
+        raise ValueError("it is a folder; put --resume behind the paths, for it takes the word that follows it")
+    return path
 
 
 def _shell_words(text: str) -> tuple[str, ...]:

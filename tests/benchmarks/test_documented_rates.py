@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 
 from benchmarks.figures import RESULTS
-from benchmarks.gate import LOWER_CONFIDENCES
 from benchmarks.gate_others import OTHERS
 from benchmarks.gate_rates import OURS, figure_name
+from benchmarks.gate_stored import LOWER_CONFIDENCES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

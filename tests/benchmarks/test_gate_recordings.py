@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import gate, gate_live, gate_rates, gate_turns
+from benchmarks import gate_live, gate_rates, gate_stored, gate_turns
 from roofline.ab.cases import Rules
 
 SESSIONS = {"quiet", "loud", "loud_later"}
@@ -13,7 +13,7 @@ LIVE = {"quiet"}
 
 def test_sessions() -> None:
     """At least 20 sessions of 8 cases, each with rounds."""
-    found = gate.recordings()
+    found = gate_stored.recordings()
     assert set(found) >= SESSIONS
     for sessions in found.values():
         assert len(sessions) >= 8

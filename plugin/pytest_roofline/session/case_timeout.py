@@ -34,17 +34,24 @@ class CaseTimeout:
         self._seconds = seconds
         self._flag = flag
         self._save = save
+        self._ended = threading.Event()
+        """Set once the test that runs has ended."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         if not uses_roofline(item):
             return (yield)
-        ended = threading.Event()
+        self._ended = ended = threading.Event()
         threading.Thread(target=self._watch, args=(item, ended), name="roofline-case-timeout", daemon=True).start()
         try:
             return (yield)
         finally:
             ended.set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        # The signal may come just before the test's own word that it has ended.
+        self._ended.set()
 
     def _watch(self, item: pytest.Item, ended: threading.Event) -> None:
         if ended.wait(self._seconds):

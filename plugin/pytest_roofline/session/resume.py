@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.results.journal import Journal, JournalError
 from roofline.results.reader import commit_of
-from roofline.schema.record import KEY, Machine, NotMeasured, Session
+from roofline.schema.record import KEY, Machine, NotMeasured, Record, Session
 from roofline.schema.record_json import RecordError, from_json
 from roofline.text.units import some_of
 
@@ -76,15 +76,15 @@ def earlier(
         *_other_cases(session, begun.planned, planned),
         *_other_machine(_machine(begun.document, path), machine),
         *_other_code(begun.document.get("commit_info"), commit_info),
-        *_other_settings(session.settings, now.settings),
+        *_differing(session.settings, now.settings),
     ]
     if others:
         raise NotResumed(f"{path} is of another run: {'; '.join(others)}. Leave the flag out to measure anew.")
-    rows = begun.document["benchmarks"]
+    rows = _rows(begun.document, path)
     died_in = begun.running if begun.running in planned else None
     return Earlier(
         journal=path if journal.is_journal(path) else _journal_again(path, begun),
-        rows=tuple(rows),
+        rows=rows,
         session=session,
         finished=begun.finished | {row["fullname"] for row in rows},
         died_in=died_in,
@@ -136,6 +136,17 @@ def _journal_again(path: Path, begun: Journal) -> Path:
     return made
 
 
+def _rows(document: Any, path: Path) -> tuple[dict[str, Any], ...]:
+    """:raises NotResumed: one is damaged: a run that goes on would write it anew."""
+    try:
+        rows = tuple(document["benchmarks"])
+        for row in rows:
+            from_json(Record, row["extra_info"][KEY], str(row["fullname"]))
+    except (KeyError, TypeError, RecordError) as error:
+        raise NotResumed(f"{path}: a row of it is damaged ({error}). Leave the flag out to measure anew.") from error
+    return rows
+
+
 def _session(document: Any, path: Path) -> Session:
     try:
         return from_json(Session, document[KEY], path.name)
@@ -174,11 +185,7 @@ def _other_code(before: Any, now: Mapping[str, Any]) -> Iterator[str]:
         yield "one of both has changes beside the commit"
 
 
-def _other_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    yield from _differing(before, now)
-
-
-def _differing(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterable[str]:
+def _differing(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             yield f"{name} was {before.get(name) or 'not recorded'}, is {now.get(name) or 'not recorded'}"

@@ -2,6 +2,6 @@
 
 `style` says how a case looks, `layout` what stands around axes, `roofline_content` what a roofline shows, and
 `roofline_axes` are the axes of any.
-`roofline`, `machines`, `throughput`, `variability`, `levels` and `operation_bars` draw one figure each; `image_files`
-writes them, and `roofline.plot` draws them for notebooks. Imports run in the reverse of this order.
+`roofline`, `machine_rooflines`, `throughput`, `variability`, `levels` and `operation_bars` draw one figure each;
+`image_files` writes them, and `roofline.plot` draws them for notebooks. Imports run in the reverse of this order.
 """

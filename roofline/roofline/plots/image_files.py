@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point, cases, newest
 from roofline.plots.levels import levels_figure, why_no_levels
-from roofline.plots.machines import machines_figure
+from roofline.plots.machine_rooflines import machines_figure
 from roofline.plots.operation_bars import step_figure
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.style import Form, save, slug, style_of

@@ -128,6 +128,11 @@ def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: py
     assert "it was to measure 3 cases" in refused("--deselect", f"{_file(three)}::test_a")
     assert "--roofline-sessions out" in refused("--roofline-sessions", "2")
     content = json.loads(before)
+    assert "put --resume behind the paths" in refused("--roofline-resume=results")
+    content["benchmarks"][0]["extra_info"] = {}
+    before = json.dumps(content).encode()
+    stopped.write_bytes(before)
+    assert "a row of it is damaged ('roofline')" in refused()
     content["machine_info"][KEY]["versions"]["torch"] = "1.0"
     before = json.dumps(content).encode()
     stopped.write_bytes(before)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import gate
-from benchmarks.gate import Session, Split
+from benchmarks import gate_stored
 from benchmarks.gate_others import by_rule
 from benchmarks.gate_rates import Count
+from benchmarks.gate_stored import Session, Split
 
 RNG = np.random.default_rng(0)
 
@@ -22,7 +22,7 @@ LOUD = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))
 
 def test_splits_draw_each_session_once() -> None:
     """Every second trial is in the order taken: all of the base before all of the new side."""
-    drawn = list(gate.splits(10, 4, 20, np.random.default_rng(0)))
+    drawn = list(gate_stored.splits(10, 4, 20, np.random.default_rng(0)))
     assert all(len({*split.base, *split.new}) == 8 for split in drawn)
     assert all(max(split.base) < min(split.new) for split in drawn[1::2])
     assert not all(max(split.base) < min(split.new) for split in drawn[::2])
@@ -31,29 +31,29 @@ def test_splits_draw_each_session_once() -> None:
 def test_different_draws_are_those_of_other_sessions() -> None:
     """The order within a side is nothing; which side they are on is not."""
     drawn = [Split((0, 1), (2, 3)), Split((1, 0), (3, 2)), Split((2, 3), (0, 1)), Split((0, 2), (1, 3))]
-    assert gate.distinct(drawn) == 3
+    assert gate_stored.distinct(drawn) == 3
 
 
 def test_our_verdicts() -> None:
     """Five quiet sessions a side find 20 %, and call nothing slower that didn't change."""
     sessions = {"a": tuple(quiet(1e-3) for _ in range(10)), "b": tuple(quiet(2e-3) for _ in range(10))}
     split = Split(base=(0, 2, 4, 6, 8), new=(1, 3, 5, 7, 9))
-    seen, slowed = gate.see(sessions), gate.see(sessions, 0.2)
-    assert all(count.slower == count.faster == 0 for count in gate.ours(seen, seen, split).values())
-    assert gate.ours(seen, slowed, split) == {"a": Count(slower=1), "b": Count(slower=1)}
+    seen, slowed = gate_stored.see(sessions), gate_stored.see(sessions, 0.2)
+    assert all(count.slower == count.faster == 0 for count in gate_stored.ours(seen, seen, split).values())
+    assert gate_stored.ours(seen, slowed, split) == {"a": Count(slower=1), "b": Count(slower=1)}
 
 
 def test_where_nothing_is_compared_nothing_counts() -> None:
     """A case of which no session was left alone is no comparison that ended without an alarm."""
     sessions = {"a": (LOUD, LOUD), "b": (LOUD, quiet(1e-3)), **{name: (quiet(1e-3), quiet(1e-3)) for name in "cd"}}
     split = Split((0,), (1,))
-    assert set(gate.ours(gate.see(sessions), gate.see(sessions, 0.5), split)) == {"c", "d"}
+    assert set(gate_stored.ours(gate_stored.see(sessions), gate_stored.see(sessions, 0.5), split)) == {"c", "d"}
 
 
 def test_a_session_of_a_loud_hour_is_none() -> None:
     """Where most cases were mostly disturbed, also a case that met nobody is not taken."""
     sessions = {"a": (quiet(1e-3), quiet(1e-3)), "b": (quiet(1e-3), LOUD), "c": (quiet(1e-3), LOUD), "d": (LOUD,) * 2}
-    seen = gate.see({**sessions, "e": (quiet(1e-3), LOUD), "f": (quiet(1e-3), LOUD)})
+    seen = gate_stored.see({**sessions, "e": (quiet(1e-3), LOUD), "f": (quiet(1e-3), LOUD)})
     assert [one is None for one in seen["a"]] == [False, True]
     assert [one is None for one in seen["d"]] == [True, True]
 
@@ -61,7 +61,7 @@ def test_a_session_of_a_loud_hour_is_none() -> None:
 def test_others_see_all_rounds() -> None:
     """Their rules get the rounds of all sessions of a side, the disturbed ones too, and the slowdown."""
     sessions = {"a": (LOUD, quiet(1e-3), LOUD, LOUD)}
-    ((base, new),) = gate.rounds(sessions, Split((0, 1), (2, 3)), 0.06)
+    ((base, new),) = gate_stored.rounds(sessions, Split((0, 1), (2, 3)), 0.06)
     assert (len(base), len(new)) == (40, 20)
     assert new == pytest.approx(np.full(20, 1.06e-3))
     assert by_rule([[(base, new)]])["pytest-benchmark mean:5%"].count == Count(slower=1)
@@ -72,8 +72,8 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
     too. In a quiet hour no other rule may find more.
     """
     recorded = {label: {"a": [quiet(1e-3) for _ in range(12)]} for label in ("loud", "quiet")}
-    monkeypatch.setattr(gate, "recordings", lambda: recorded)
-    figures = {figure.name: figure for figure in gate.run(quick=True)}
+    monkeypatch.setattr(gate_stored, "recordings", lambda: recorded)
+    figures = {figure.name: figure for figure in gate_stored.run(quick=True)}
     ours = ("this gate", "this gate, 90% sure", "this gate, 50% sure")
     for title in ("loud, 1 a side", "loud, 3 a side", "loud, 5 a side"):
         for rule in (*ours, "pytest-benchmark mean:5%", "Mann-Whitney", "criterion"):
