@@ -108,6 +108,8 @@ def winograd_saving(record: Record) -> float:
         return 1.0
     if record.operations:
         eligible = sum(one.flop for one in record.operations if one.winograd and one.dtype == "fp32")
+        if not eligible:
+            return 1.0
         total = sum(one.flop for one in record.operations)
     else:
         eligible, total = record.work.flop_by_dtype.get("fp32", 0.0), sum(record.work.flop_by_dtype.values())

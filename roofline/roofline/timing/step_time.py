@@ -108,7 +108,8 @@ def mostly_disturbed(marks: Sequence[str | None] | None) -> str | None:
 
     :param marks: what disturbed each round, or None; None altogether where nothing was read to tell.
     """
-    count, disturbed = len(marks or ()), sum(mark is not None for mark in marks or ())
+    count = len(marks or ())
+    disturbed = 0 if marks is None else count - marks.count(None)
     return f"{disturbed} of {count} rounds were disturbed from outside" if too_many(disturbed, count) else None
 
 
