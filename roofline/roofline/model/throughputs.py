@@ -11,7 +11,7 @@ NEAR_BEST = 0.9
 """Of the best throughput: what larger batches gain beyond this is seldom worth their memory and latency."""
 
 
-def told_apart(ratio: float, point: Point, other: Point) -> bool:
+def apart_by_margins(ratio: float, point: Point, other: Point) -> bool:
     """Whether the ratio of two throughputs or step times differs from 1 by more than both margins together.
 
     False where one of them has no margin.

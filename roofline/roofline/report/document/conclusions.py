@@ -9,7 +9,7 @@ from roofline.machine.roof_choice import doubts
 from roofline.model.input_pipeline import lines
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
-from roofline.model.throughputs import told_apart
+from roofline.model.throughputs import apart_by_margins
 from roofline.show.columns import pick
 from roofline.text.units import counted, percent, significant, some_of
 
@@ -110,7 +110,7 @@ def _ratios(heading: str, pairs: Sequence[tuple[Point, Point]]) -> str:
     told, within = [], 0
     for point, base in pairs:
         ratio = (point.samples_per_s or 0.0) / (base.samples_per_s or 1.0)
-        if told_apart(ratio, point, base):
+        if apart_by_margins(ratio, point, base):
             told.append(f"{point.id} {significant(ratio)} times {base.id}")
         else:
             within += 1

@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from roofline.model.points import Point
-from roofline.model.throughputs import NEAR_BEST, knee, told_apart
+from roofline.model.throughputs import NEAR_BEST, apart_by_margins, knee
 from roofline.plots.throughput import Measured, measured_of
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
@@ -52,7 +52,7 @@ class _Step:
     @property
     def apart(self) -> str:
         """Whether margins tell both throughputs apart."""
-        return "yes" if told_apart(self.ratio, self.before.point, self.after.point) else "no"
+        return "yes" if apart_by_margins(self.ratio, self.before.point, self.after.point) else "no"
 
     @property
     def cliff(self) -> str | None:

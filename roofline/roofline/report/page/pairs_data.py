@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
-from roofline.model.throughputs import told_apart
+from roofline.model.throughputs import apart_by_margins
 from roofline.plots.style import has_ready_data
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
@@ -37,7 +37,7 @@ class _Pair:
     def apart(self) -> str | None:
         """Whether margins tell both step times apart."""
         ratio = self.time_ratio
-        return None if ratio is None else "yes" if told_apart(ratio, self.point, self.against) else "no"
+        return None if ratio is None else "yes" if apart_by_margins(ratio, self.point, self.against) else "no"
 
 
 _KINDS: dict[str, Callable[[Record], bool]] = {
