@@ -61,6 +61,16 @@ def _counters(text: str) -> Counters | None:
     return "wanted" if text.lower() == "true" else None
 
 
+_SHARD = re.compile(r"\s*([1-9][0-9]{0,3})/([1-9][0-9]{0,3})\s*")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = _SHARD.fullmatch(text)
+    if found is None or int(found[1]) > int(found[2]):
+        raise ValueError("use I/N, such as 1/4: part I of N, counted from 1")
+    return int(found[1]), int(found[2])
+
+
 def _resumed(text: str) -> Path | Literal["newest"]:
     if text == "true":
         return "newest"
@@ -172,6 +182,20 @@ SETTINGS: tuple[Setting, ...] = (
         default="given",
         help="Order of the cases. random: shuffled by the seed and, in a set, the session's number, so that drift "
         "meets other cases each time. Default: given.",
+    ),
+    Setting(
+        name="shard",
+        metavar="I/N",
+        parse=_shard,
+        help="Measure the I-th of N parts of the cases, for jobs that share them: parts that should take equally long. "
+        "Roofs are measured in each.",
+    ),
+    Setting(
+        name="shard_times",
+        metavar="PATH",
+        parse=_path,
+        help="Earlier results, a file or folder, by whose times --roofline-shard splits; all parts need the same ones. "
+        "Default: all cases count alike.",
     ),
     Setting(
         name="deterministic",
@@ -364,6 +388,8 @@ class Options:
     case_timeout: float | None
     seed: int
     order: Literal["given", "random"]
+    shard: tuple[int, int] | None
+    shard_times: Path | None
     deterministic: bool
     cudnn_benchmark: bool
     compile: bool
@@ -421,6 +447,8 @@ def without_effect(options: Options, device: str) -> dict[str, str]:
         found |= dict.fromkeys(("margin", "max_time"), f"the protocol {options.protocol} takes a number of steps")
     if options.ncu is None:
         found |= dict.fromkeys(("ncu_path", "ncu_timeout"), "ncu was not asked for")
+    if options.shard is None:
+        found["shard_times"] = "no shard was asked for"
     if not options.perf_stat:
         found["perf_path"] = "perf stat was not asked for"
     if options.results is None:

@@ -114,8 +114,15 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     return result
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Prepare the measuring tests before others choose among them, and leave those of other shards out after that."""
+    _prepare(config, items)
+    yield
+    _leave_out_shards(config, items)
+
+
+def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark measuring tests with the device they will run on, put roofs first, deselect those for another device."""
     measuring = [item for item in items if uses_roofline(item)]
     config.stash[_COLLECTED] = len(measuring)
@@ -161,6 +168,18 @@ def _put_in_order(config: pytest.Config, items: list[pytest.Item], cases: list[p
     Random(f"{chosen.seed} {1 if member is None else member.place.index}").shuffle(shuffled)
     for place, item in zip(places, shuffled, strict=True):
         items[place] = item
+
+
+def _leave_out_shards(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the cases of other shards. Roofs and tests that don't measure stay: each machine has its own."""
+    chosen = options_of(config)
+    cases = {item.nodeid: item for item in items if uses_roofline(item) and not item.get_closest_marker("roofs")}
+    if chosen.shard is None or not cases:
+        return
+    from pytest_roofline.session import shard
+
+    others = shard.others(config, chosen, [*cases])
+    _deselect(config, items, {cases[name] for name in others})
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:

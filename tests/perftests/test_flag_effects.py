@@ -126,6 +126,9 @@ ROWS = (
     Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
     # Held in tests/plugin/test_order_flag.py.
     Row("order", "--order random", lambda run: run.options.order == "random"),
+    # Held in tests/plugin/session/test_shard.py.
+    Row("shard", "--shard 1/4", lambda run: run.options.shard == (1, 4)),
+    Row("shard_times", "--shard-times old.json", lambda run: run.options.shard_times == Path("old.json")),
     Row("deterministic", "--deterministic", lambda run: run.switch(torch.are_deterministic_algorithms_enabled)),
     Row("cudnn_benchmark", "--cudnn-benchmark", lambda run: run.switch(lambda: torch.backends.cudnn.benchmark)),
     Row("compile", "--compile", lambda run: run.every("compile") == {True} and run.workload.compile, "--model mlp"),

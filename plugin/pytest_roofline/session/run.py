@@ -38,6 +38,7 @@ from roofline.schema.record import (
     Roof,
     Session,
     SessionSet,
+    Shard,
 )
 from roofline.schema.record_json import from_json, to_json
 
@@ -153,6 +154,7 @@ class Run:
         self._notes = notes
         self._place = place
         self._baseline = baseline
+        self._shard = None if options.shard is None else Shard(index=options.shard[0], count=options.shard[1])
         self._started = self.clock()
         self._started_at = roofs.now()
         self._earlier: tuple[Roof, ...] = ()
@@ -326,6 +328,7 @@ class Run:
             notes=self._notes,
             noted=dict(self.options.note),
             set=self._place,
+            shard=self._shard,
             settings=shaping(self.options),
             **journal.progress(self.planned, self.finished),
         )

@@ -468,6 +468,14 @@ class SessionSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Which part of the cases a file is of, where the jobs of an array share them. ``index`` counts from 1."""
+
+    index: Whole
+    count: Whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One run of the suite: what belongs to the file and not to a single case."""
 
@@ -486,6 +494,8 @@ class Session:
     """What the user noted of the run, such as its zone, image and storage."""
     set: SessionSet | None = None
     """None for a run by itself."""
+    shard: Shard | None = None
+    """None for a run of all its cases."""
     complete: bool = True
     """Whether every planned case ended: measured, or with its reason in ``not_measured``."""
     planned: Whole | None = None

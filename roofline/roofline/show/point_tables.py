@@ -351,6 +351,8 @@ def _heading(result: ResultFile) -> str:
         parts.append(when)
     if result.session is not None and result.session.set is not None:
         parts.append(f"session {result.session.set.index} of {result.session.set.count}")
+    if result.session is not None and result.session.shard is not None:
+        parts.append(f"shard {result.session.shard.index} of {result.session.shard.count}")
     if result.session is not None:
         parts += [f"{name} {value}" for name, value in result.session.noted.items()]
     if result.commit:

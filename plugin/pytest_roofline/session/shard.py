@@ -1,0 +1,81 @@
+"""``--shard I/N``: which of the cases this process measures, where the jobs of an array share them.
+
+All jobs see the same split: it depends on the names of the tests, and on the earlier results that the user names.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from pytest_roofline.config import spelled
+from pytest_roofline.options import Options
+from roofline.files.decoding import ReadError
+from roofline.results import reader
+from roofline.schema.record import Record
+
+
+def others(config: pytest.Config, chosen: Options, cases: Sequence[str]) -> frozenset[str]:
+    """Find the cases that other shards measure.
+
+    :param cases: full names of the tests.
+    :raises pytest.UsageError: there are more shards than cases, or the earlier results can't be used.
+    """
+    assert chosen.shard is not None
+    index, count = chosen.shard
+    if count > len(cases):
+        raise pytest.UsageError(
+            f"{spelled(config, 'shard')} {index}/{count}: {len(cases)} cases make at most {len(cases)} shards."
+        )
+    shards = split(cases, count, _earlier_s(config, chosen))
+    return frozenset(case for case, shard in zip(cases, shards, strict=True) if shard != index)
+
+
+def split(cases: Sequence[str], count: int, seconds: Mapping[str, float]) -> list[int]:
+    """Deal cases out so that all shards take about as long: the longest case first, to the shard with the least so far.
+
+    No shard takes more than 4/3 of what the best split has (Graham 1969, multiprocessing timing anomalies).
+
+    :param cases: names, each once.
+    :param seconds: expected of cases; of the others it is the median of these.
+    :returns: the shard of each case, from 1.
+    """
+    known = [seconds[case] for case in cases if case in seconds]
+    usual_s = statistics.median(known) if known else 1.0
+    expected_s = {case: seconds.get(case, usual_s) for case in cases}
+    load_s = [0.0] * count
+    shard: dict[str, int] = {}
+    for case in sorted(cases, key=lambda case: (-expected_s[case], case)):
+        least = min(range(count), key=load_s.__getitem__)
+        load_s[least] += expected_s[case]
+        shard[case] = least + 1
+    return [shard[case] for case in cases]
+
+
+def _earlier_s(config: pytest.Config, chosen: Options) -> dict[str, float]:
+    """Seconds that cases took, by the full names of their tests; those of the newest run count."""
+    path, results = chosen.shard_times, chosen.results
+    if path is None:
+        return {}
+    asked = f"{spelled(config, 'shard_times')} {path}"
+    if results is not None and results.resolve().is_relative_to(path.resolve()):
+        raise pytest.UsageError(
+            f"{asked}: this run writes into it, so that a shard that begins later would see another split. Name a file,"
+            " or a copy."
+        )
+    try:
+        files = reader.read([path]).files
+    except ReadError as error:
+        raise pytest.UsageError(f"{asked}: {error}") from error
+    rows = [row for file in sorted(files, key=lambda file: file.when) for row in file.benchmarks]
+    return {row.fullname: took_s for row in rows if row.record is not None and (took_s := _took_s(row.record))}
+
+
+def _took_s(record: Record) -> float | None:
+    """From before warm-up to after the last timed step."""
+    if record.process is not None and record.process.real_s is not None:
+        return record.process.real_s
+    timing = record.timing
+    return None if timing is None else timing.warmup_s + sum(timing.rounds.wall_s)

@@ -1,0 +1,56 @@
+"""The scripts of docs/machines.md for a cluster, on stand-ins for its commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+SBATCH = """#!/bin/sh
+count=$(sed -n 's/^#SBATCH .*--array=1-\\([0-9]*\\).*/\\1/p' "$1")
+for index in $(seq "$count"); do
+    SLURM_ARRAY_TASK_ID=$index SLURM_ARRAY_TASK_COUNT=$count SLURMD_NODENAME=node-$index sh "$1" || exit
+done
+"""
+SRUN = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+"""
+COLLECTING = f"""#!/bin/sh
+exec {sys.executable} -m pytest "$@" --collect-only -q -p no:cacheprovider
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> dict[str, str]:
+    """The environment of a login node whose jobs run here, one after the other, and only collect their cases."""
+    for name, text in {"sbatch": SBATCH, "srun": SRUN, "pytest": COLLECTING}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "SLURMD_NODENAME": "node"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the scripts are a POSIX shell's")
+def test_the_jobs_of_an_array_share_the_cases(cluster: dict[str, str], tmp_path: Path) -> None:
+    """Of two jobs each has its own, and both together all that one process has."""
+    page = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(#!/bin/bash\n#SBATCH --array=1-4 .*?)```", page, re.DOTALL)
+    job = tmp_path / "job.sh"
+    job.write_text(script.replace("--array=1-4", "--array=1-2"))
+    alone = tmp_path / "alone.sh"
+    alone.write_text(re.sub(r" *\\\n *--shard \S+", "", script))
+
+    def cases(*command: str) -> list[str]:
+        ran = subprocess.run(command, cwd=ROOT, env=cluster, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return [line for line in ran.stdout.splitlines() if "::" in line and "test_roof[" not in line]
+
+    shared = cases("sbatch", str(job))
+    assert len(shared) == len({*shared}) > 2
+    assert {*shared} == {*cases("sh", str(alone))}
