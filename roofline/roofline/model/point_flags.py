@@ -16,6 +16,7 @@ The flags found here are added to those the measuring side put into the record.
 - ``host_bound``: the device was busy for less than 70 % of the wall time; the point is placed by device time.
 - ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
   without an error.
+- ``system_time``: on a CPU the operating system used a quarter of the CPU time or more.
 - ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
 - ``mostly_disturbed``: more than half of the rounds were disturbed from outside.
 - ``drift``: the last rounds took 5 % more or less than the first, by more than rounds differ from one to the next.
@@ -42,6 +43,11 @@ from roofline.timing.step_time import has_times, mostly_disturbed, step_times_s
 
 FULL_MEMORY_SHARE = 0.95
 CLIFF = 0.5
+SYSTEM_SHARE = 0.25
+"""Of the CPU time. A step of matrix products alone has next to none. MobileNetV2, trained on a CPU at batch 64, had
+42 %: glibc's allocator returned what was freed, and each step had 2.7 million page faults. With thresholds of 8 GiB
+(``MALLOC_MMAP_THRESHOLD_``, ``MALLOC_TRIM_THRESHOLD_``) it had 22 thousand, and 0.6 %.
+"""
 _BEYOND_MEASURED = 3.0
 _SAME_AMOUNT = 1e-6
 """Relative difference up to which two amounts are one: sums of whole numbers, kept as floats."""
@@ -79,6 +85,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
         _resident(record, placement, roofs),
         _host(placement),
         oversubscribed(record),
+        _system_time(record),
         _mostly_disturbed(record.timing),
         *series_flags(usable_step_times(record.timing)),
         _uncovered(record),
@@ -249,6 +256,29 @@ def oversubscribed(record: Record) -> Flag | None:
     )
 
 
+def _system_share(record: Record) -> float | None:
+    """The operating system's share of the CPU time of a step on a CPU; None elsewhere, and where it isn't large."""
+    process = record.process
+    if process is None or record.device.kind != "cpu" or record.case.mode not in ("train", "infer"):
+        return None
+    if not (usable_or_zero(process.user_s) and usable(process.system_s)):
+        return None
+    share = process.system_s / (process.user_s + process.system_s)
+    return share if share >= SYSTEM_SHARE else None
+
+
+def _system_time(record: Record) -> Flag | None:
+    share = _system_share(record)
+    if share is None:
+        return None
+    return Flag(
+        name="system_time",
+        evidence=f"the operating system used {percent(share)} of the CPU time: often because the allocator returns"
+        " freed memory and gets it back page by page. Try another (LD_PRELOAD of jemalloc or tcmalloc), or set glibc's"
+        " MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ to some GB",
+    )
+
+
 def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
     """For each record the flag, where its throughput falls off a cliff against a smaller batch of the same case.
 
@@ -286,11 +316,13 @@ def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag 
     if own >= CLIFF * best:
         return None
     spilled = oversubscribed(record) is not None or any(flag.name == "spilled" for flag in record.flags)
+    of_system = _system_share(record)
+    by_system = "not known" if of_system is None else f"the system used {percent(of_system)} of the CPU time"
     return Flag(
         name="throughput_cliff",
         evidence=f"{significant(own)} {record.case.sample_unit}s/s at batch {record.case.batch} against"
         f" {significant(best)} at batch {batch}, {significant(best / own)} times less;"
-        f" cause: {'device memory is full' if spilled else 'not known'}",
+        f" cause: {'device memory is full' if spilled else by_system}",
     )
 
 

@@ -10,7 +10,7 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.point_flags import cliffs, derived, drift, series_flags
 from roofline.model.speed_of_light import speed_of_light
-from roofline.schema.record import Check, Device, Flag, Memory, Record, Rounds, Uncovered
+from roofline.schema.record import Check, Device, Flag, Memory, Process, Record, Rounds, Uncovered
 from tests.roofline import build
 
 _ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))
@@ -270,6 +270,27 @@ def test_the_cliff_of_a_spilled_batch() -> None:
 def test_a_cliff_without_evidence_has_no_cause() -> None:
     """It may be throttling, another process, an algorithm: not known."""
     assert (_cliffs([_batch(32, 900), _batch(64, 400)])[1] or "").endswith("cause: not known")
+
+
+def _on_cpu(batch: int, rate: float, system_s: float) -> Record:
+    process = Process(
+        user_s=6.0, system_s=system_s, max_rss_byte=None, voluntary_switches=None, involuntary_switches=None
+    )
+    return replace(_batch(batch, rate), device=Device(kind="cpu", name="a CPU", index=None), process=process)
+
+
+def test_the_operating_systems_share_of_the_cpu_time() -> None:
+    """2 of 8 s are flagged, 1.9 of 7.9 s aren't; on a GPU the host's time says nothing of the step."""
+    share = _on_cpu(64, 900, 2.0)
+    assert _flags(share)["system_time"].evidence.startswith("the operating system used 25 % of the CPU time: ")
+    assert "system_time" not in _flags(_on_cpu(64, 900, 1.9))
+    assert "system_time" not in _flags(replace(share, device=Device(kind="cuda", name="a GPU", index=0)))
+
+
+def test_a_cliff_by_the_operating_system() -> None:
+    """10 of 16 s of the larger batch were its own."""
+    _, found = _cliffs([_on_cpu(32, 900, 0.0), _on_cpu(64, 400, 10.0)])
+    assert (found or "").endswith("2.25 times less; cause: the system used 62 % of the CPU time")
 
 
 def test_every_case_is_held_against_all_smaller_batches_of_its_own() -> None:
