@@ -33,9 +33,11 @@ def test_no_case_beats_its_speed_of_light_or_its_roof(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_audit_finds_nothing(path: Path) -> None:
-    """And it has something to look at."""
+def test_the_audit_finds_nothing_that_is_not_explained(path: Path) -> None:
+    """It has something to look at. A cliff of the throughput is what was measured where the record says its cause."""
     devices = load()
     found = audit(rows_of(path, devices), devices)
     assert found.examined
-    assert not found.contradicted
+    flags = [flag for point in points_of(read_file(path), devices) for flag in point.flags]
+    explained = {flag.name for flag in flags if "cause: not known" not in flag.evidence} & {"throughput_cliff"}
+    assert {result.rule.name for result in found.results if result.contradictions} <= explained
