@@ -1,0 +1,88 @@
+"""What a machine can do to a run in its middle: no finished case is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.plugin.foreign import QUICK, results
+
+MEASURE = (*QUICK, "--roofline-results", "results", "--roofline-roofs", "off")
+
+FILLS_THE_DISK = """
+    import os
+    from pathlib import Path
+    import pytest, torch
+    from torch import nn
+
+    FILLER = Path("results/filler")
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_it(roofline, number):
+        if number == 1:
+            with FILLER.open("wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(bytes(512))
+                except OSError:
+                    pass
+        if number == 3:
+            FILLER.unlink()
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+
+SETS_THE_CLOCK_BACK = """
+    import time
+    import pytest, torch
+    from torch import nn
+
+    @pytest.mark.parametrize("number", range(3))
+    def test_it(roofline, number):
+        if number == 1:
+            before = time.time
+            time.time = lambda: before() - 400 * 86400
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+"""
+
+
+def _has_mounts() -> bool:
+    """Whether this process may mount a file system where nobody else sees it."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return False
+    try:
+        return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not _has_mounts(), reason="a small file system can't be mounted here")
+def test_a_disk_that_fills_up_and_gets_room_again_loses_nothing(project: pytest.Pytester) -> None:
+    """What could not be written is told when it happens, and written with the first case after there is room."""
+    project.makepyfile(FILLS_THE_DISK)
+    (project.path / "results").mkdir()
+    measure = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *MEASURE])
+    mount = "mount -t tmpfs -o size=1m tmpfs results"
+    run = project.run("unshare", "--mount", "sh", "-c", f"{mount} && {measure} && cp -r results kept")
+    assert run.ret == 0
+    run.stdout.fnmatch_lines(["WARNING: can't write *.journal: No space left on device. 1 of 4 cases are in *"])
+    (path,) = (project.path / "kept").rglob("*.json")
+    names = [row["name"] for row in json.loads(path.read_text())["benchmarks"]]
+    assert names == [f"test_it[{number}]" for number in range(4)]
+
+
+def test_a_clock_that_is_set_back_changes_no_time(project: pytest.Pytester) -> None:
+    """Times are those of a clock that nobody sets; the run has the moment at which it began."""
+    project.makepyfile(SETS_THE_CLOCK_BACK)
+    run = project.runpytest_subprocess(*MEASURE)
+    run.assert_outcomes(passed=3)
+    document = results(project)
+    rows = [row["extra_info"]["roofline"]["timing"] for row in document["benchmarks"]]
+    assert len(rows) == 3
+    assert all(wall > 0 for timing in rows for wall in timing["rounds"]["wall_s"])
+    assert document["roofline"]["complete"]
+    assert 0 <= document["roofline"]["wall_s"] < 86400
