@@ -18,11 +18,13 @@ from benchmarks import (
     kills,
     margin_coverage,
     overhead,
+    protocol_time,
     startup,
 )
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "overhead": overhead.run,
+    "protocol": protocol_time.run,
     "startup": startup.run,
     "margin": margin_coverage.run,
     "gate": gate_stored.run,
