@@ -1,4 +1,4 @@
-"""What the page shows of all results and of each machine, as plain dicts; `case_data` has that of a case."""
+"""What the page shows of all results and of each machine, as plain dicts; `panel` has that of a case."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
 from roofline.report.page.batch_data import batch_data
-from roofline.report.page.case_data import case_data, figure_names
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
+from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data

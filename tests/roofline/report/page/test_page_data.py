@@ -11,8 +11,8 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.report.page import page_data
-from roofline.report.page.case_data import case_data, command_of, figure_names
 from roofline.report.page.page_data import PageData
+from roofline.report.page.panel.case_data import case_data, command_of, figure_names
 from roofline.results.reader import read_file
 from roofline.schema.record import Check, Flag, NotMeasured, Rounds
 from tests.roofline import build

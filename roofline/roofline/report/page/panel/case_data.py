@@ -10,7 +10,7 @@ from typing import Any
 
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, rounded, table_data
-from roofline.report.page.step_data import step_data
+from roofline.report.page.panel.step_data import step_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Check, Flag
 from roofline.show.columns import CASE_COLUMNS, pick
