@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
-from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size
+from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size, published_beside
 from roofline.plots.style import DARK, number_axis, style_for, tidy
 from roofline.text.units import counted
 
@@ -32,6 +33,10 @@ class Machines:
     def __init__(self, by_machine: Mapping[str, Sequence[Point]], *, by_share: bool) -> None:
         drawn = dict(list(by_machine.items())[:MOST_MACHINES])
         self._contents = {name: Content(points) for name, points in drawn.items()}
+        self._published = {
+            name: Roofs(roofs=tuple(published_beside(points, self._contents[name].roofs.roofs)))
+            for name, points in drawn.items()
+        }
         self._by_share = by_share
         self._placed = {
             name: [one for one in content.placed if not by_share or _shares(one) is not None]
@@ -43,7 +48,7 @@ class Machines:
         more = len(by_machine) - len(drawn)
         self.lines = ["bar: range from most to least bytes"]
         if not by_share:
-            self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone"
+            self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
         self.footer += [f"Not drawn, for want of colours: {counted(more, 'machine')}"] * bool(more)
         self.legend = [
@@ -61,7 +66,11 @@ class Machines:
         tidy(axes)
         axes.set_xlabel("arithmetic intensity (FLOP/byte)", fontsize=10, color=DARK)
         ends = [
-            limits(content.spots, ceilings_of(content.roofs, content.used), content.roofs.levels)
+            limits(
+                content.spots,
+                [*ceilings_of(content.roofs, content.used), *ceilings_of(self._published[name], content.used)],
+                content.roofs.levels,
+            )
             for name, content in self._contents.items()
             if self._placed[name]
         ]
@@ -74,7 +83,8 @@ class Machines:
             number_axis(axes, "y", "FLOP/s", min(end[2] for end in ends), max(end[3] for end in ends))
             axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
             for name, content in self._contents.items():
-                _draw_roofs(axes, content, self._style.color(name))
+                for roofs, style in ((content.roofs, "-"), (self._published[name], ":")):
+                    _draw_roofs(axes, roofs, content.used, self._style.color(name), style)
         for name, of_machine in self._placed.items():
             self._draw_points(axes, of_machine, self._style.color(name))
         if self._by_share:
@@ -125,14 +135,15 @@ def _shares(one: Placed) -> tuple[float, float] | None:
     return (low, high) if low and high else None
 
 
-def _draw_roofs(axes: Axes, content: Content, color: str) -> None:
+def _draw_roofs(axes: Axes, roofs: Roofs, used: Collection[str], color: str, style: str) -> None:
     """The roofs of dtypes that ran, and DRAM's slope below them; without labels, which would lie on each other."""
     x_low, x_high = axes.get_xlim()
-    dram = content.roofs.value("byte", "dram")
-    ceilings = [one.value for one in ceilings_of(content.roofs, content.used) if one.name in content.used]
+    dram = roofs.value("byte", "dram")
+    ceilings = [one.value for one in ceilings_of(roofs, used) if one.name in used]
+    look: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": 1.2, "alpha": 0.8, "zorder": 2}
     for value in ceilings:
         left = x_low if dram is None else max(x_low, value / dram)
-        axes.plot([left, x_high], [value, value], color=color, linewidth=1.2, alpha=0.8, zorder=2)
+        axes.plot([left, x_high], [value, value], **look)
     if dram is not None:
         right = max(ceilings, default=x_high * dram) / dram
-        axes.plot([x_low, right], [x_low * dram, right * dram], color=color, linewidth=1.2, alpha=0.8, zorder=2)
+        axes.plot([x_low, right], [x_low * dram, right * dram], **look)

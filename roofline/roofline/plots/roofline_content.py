@@ -119,6 +119,16 @@ def ceilings_of(roofs: Roofs, used: Collection[str]) -> list[Roof]:
     return [roof for roof in roofs.roofs if roof.kind == "flop" and (roof.source == "measured" or roof.name in used)]
 
 
+def published_beside(points: Sequence[Point], drawn: Sequence[Roof]) -> list[Roof]:
+    """Choose the published value of each roof that is drawn as it was measured.
+
+    :param points: of one device, at least one.
+    """
+    measured = {(roof.kind, roof.name) for roof in drawn if roof.source == "measured"}
+    newest = max(points, key=lambda point: point.result.when)
+    return [roof for roof in newest.roofs.published if (roof.kind, roof.name) in measured]
+
+
 def ceiling_label(ceiling: Roof, dram: Roof | None) -> str:
     """Name, FLOP/s, source and knee of a compute roof."""
     knee = "" if dram is None else f", knee {significant(ceiling.value / dram.value)}"

@@ -343,7 +343,7 @@ def test_draw_writes_three_pictures_a_machine(tmp_path: Path) -> None:
 
 
 def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
-    """Under the roofs of all, and by their shares of their own; of one machine there is no such figure."""
+    """Under the roofs of all, published ones dotted, and by their shares of their own; not of one machine."""
     build.two_machines(tmp_path / "results")
     points = place_all(read([tmp_path / "results"]).files, load())
     assert [path.name for path in draw_machines(points, tmp_path)] == ["machines-roofline.png", "machines-share.png"]
@@ -354,6 +354,7 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()][:2] == ["a", "b"]
+    assert sum(line.get_linestyle() == ":" for line in axes.lines) == 2
     assert overlaps(figure) == []
     assert machines_figure({"a": one}) is None
     assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []

@@ -15,6 +15,7 @@ from roofline.plots.roofline_content import (
     level_label,
     limits,
     marker_size,
+    published_beside,
 )
 from roofline.report.page.cells import Data, rounded
 from roofline.schema.record import Roof
@@ -29,7 +30,7 @@ def roofline_data(points: Sequence[Point]) -> Data:
     content = Content(drawable or points)
     row_of = {id(point): row for row, point in enumerate(points)}
     ceilings, levels = ceilings_of(content.roofs, content.used), content.roofs.levels
-    published = _published_beside(points, [*ceilings, *levels])
+    published = published_beside(points, [*ceilings, *levels])
     more = [one for one in published if one.kind == "flop"]
     x_low, x_high, y_low, y_high = limits(content.spots, [*ceilings, *more], levels)
     top = max((ceiling.value for ceiling in ceilings), default=y_high)
@@ -39,14 +40,14 @@ def roofline_data(points: Sequence[Point]) -> Data:
         "levels": [
             *(_level(level, x_low, y_low, min(x_high, top / level.value)) for level in levels),
             *(
-                {**_level(level, x_low, y_low, min(x_high, top / level.value)), **_THIN}
+                _thin(_level(level, x_low, y_low, min(x_high, top / level.value)))
                 for level in published
                 if level.kind == "byte"
             ),
         ],
         "ceilings": [
             *(_ceiling(one, content, x_low, x_high) for one in ceilings),
-            *({**_ceiling(one, content, x_low, x_high), **_THIN, "label": ceiling_label(one, None)} for one in more),
+            *({**_thin(_ceiling(one, content, x_low, x_high)), "label": ceiling_label(one, None)} for one in more),
         ],
         "points": [_place(one, row_of[id(one.point)]) for one in content.placed],
         "lines": _how_to_read(content),
@@ -54,14 +55,9 @@ def roofline_data(points: Sequence[Point]) -> Data:
     }
 
 
-_THIN: Data = {"strong": False, "thin": True, "dash": "2px,3px", "knee": None}
-
-
-def _published_beside(points: Sequence[Point], drawn: Sequence[Roof]) -> list[Roof]:
-    """Choose the published value of each roof that is drawn as it was measured."""
-    measured = {(roof.kind, roof.name) for roof in drawn if roof.source == "measured"}
-    newest = max(points, key=lambda point: point.result.when)
-    return [roof for roof in newest.roofs.published if (roof.kind, roof.name) in measured]
+def _thin(line: Data) -> Data:
+    """The line of a published roof. It is drawn ``beside`` those of other machines where a measured one would be."""
+    return {**line, "beside": line["strong"], "strong": False, "thin": True, "dash": "2px,3px", "knee": None}
 
 
 def _how_to_read(content: Content) -> list[str]:

@@ -173,8 +173,8 @@ def test_published_roofs_stand_beside_measured_ones(tmp_path: Path) -> None:
     record = build.record(device=build.CUDA)
     (machine,) = PageData(points(tmp_path, record, on=build.machine("a100", build.CUDA))).machines()
     data = machine["roofline"]
-    assert [(one["label"], one["knee"], one.get("thin", False)) for one in data["ceilings"]] == [
-        ("fp32  10.0 TFLOP/s, knee 100", 100.0, False),
+    assert [(one["label"], one["knee"], one.get("beside")) for one in data["ceilings"]] == [
+        ("fp32  10.0 TFLOP/s, knee 100", 100.0, None),
         ("fp32  19.5 TFLOP/s (published)", None, True),
     ]
     assert [one["label"] for one in data["levels"]] == ["DRAM 100 GB/s", "DRAM 2.04 TB/s (published)"]

@@ -4,6 +4,7 @@
 const roofline = (() => {
   // Rows of a table of the overview, so that the machines aren't far below it.
   const FIRST = 20;
+  const READ_MACHINES = "Roofs in the colour of their machine, of memory DRAM's alone; dotted: as published, beside measured ones.";
   const asked = new Map();
   let overview = null;
 
@@ -119,7 +120,7 @@ const roofline = (() => {
         element("div", { class: "toggles" },
           ...facets.map((facet, place) => togglesOf(facet, hidden[place], draw)).filter(Boolean),
           ...(drawn ? [element("fieldset", {}, element("legend", { text: "height" }), ...height)] : [])),
-        ...(drawn ? [chart] : notes(["Not drawn: no case can be placed, and no machine has roofs."])),
+        ...(drawn ? [chart, ...notes([READ_MACHINES])] : notes(["Not drawn: no case can be placed, and no machine has roofs."])),
         element("h3", { text: title }),
         cases,
         ...notes(lines),

@@ -166,12 +166,13 @@ function drawMachines(holder, machines, colors, chooses, shown, byShare) {
   const chosen = machines.map((machine, index) => ({ ...machine.roofline, index })).filter(({ index }) => chooses(index));
   const ends = machines.map((machine) => machine.roofline.x);
   const x = [Math.min(...ends.map(([low]) => low)), Math.max(...ends.map(([, high]) => high))];
+  const isDrawn = (one) => one.strong || one.beside;
   const roofs = byShare ? [] : chosen.flatMap(({ levels, ceilings, index }) => [
-    ...levels.filter((one) => one.strong).map((one) => ({ x: one.x, y: one.y, dash: "solid", index })),
-    ...ceilings.filter((one) => one.strong).map((one) => ({ x: one.x, y: [one.y, one.y], dash: one.dash, index })),
+    ...levels.filter(isDrawn).map((one) => ({ dash: "solid", ...one, index })),
+    ...ceilings.filter(isDrawn).map((one) => ({ ...one, y: [one.y, one.y], index })),
   ]);
-  const traces = roofs.map(({ x: across, y, dash, index }) => ({
-    x: across, y, mode: "lines", hoverinfo: "skip", line: { color: visibleColor(colors[index]), width: 1.4, dash },
+  const traces = roofs.map(({ x: across, y, dash, thin, index }) => ({
+    x: across, y, mode: "lines", hoverinfo: "skip", line: { color: visibleColor(colors[index]), width: thin ? 1 : 1.4, dash },
   }));
   for (const { points, index } of chosen) {
     const drawn = points.filter((one) => shown(index, one.row) && (!byShare || one.share.length));
