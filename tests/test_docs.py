@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import runpy
 import shlex
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import click
 import pytest
 from PIL import Image
 
 import roofline as rl
 from roofline.cli.program import main
-from roofline.cli.program import program as cli
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.report import folder as report_folder
@@ -31,6 +31,8 @@ from roofline.results.reader import read_file
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.text.units import scaled, significant
 from tests import forked
+from tests.roofline import build, kernels
+from tests.roofline.ab.repository import Project
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -69,6 +71,30 @@ TRACE = """{"traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 9.5}
 ]}"""
 """A trace of torch.profiler, for commands that name TRACE.json."""
+
+SMALL_PROJECT = {
+    "pytest.ini": "[pytest]\naddopts = -p no:playwright\nroofline_device = cpu\n",
+    "conftest.py": "def pytest_addoption(parser):\n    parser.addoption('--model')\n",
+    "perftests/test_models.py": """
+import time
+
+import torch
+from torch import nn
+
+
+class Model(nn.Linear):
+    def forward(self, rows):
+        time.sleep(0.005)
+        return super().forward(rows)
+
+
+def test_a_model(roofline):
+    roofline(Model(8, 4), torch.randn(2, 8))
+""",
+}
+"""Files of a project with one case, for commands that measure in turns."""
+
+IN_TURNS = {"ab", "selftest"}
 
 
 def commands() -> list[str]:
@@ -145,6 +171,10 @@ def at_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "TRACE.json").write_text(TRACE)
     _journal(folder / "FILE.journal")
     _nsys_export(folder / "EXPORT.sqlite")
+    made = kernels.profiled(case=build.case(id="CASE"), counters=kernels.counters(kernels.kernel()))
+    build.result(folder / "results" / "made" / "run.json", [made])
+    (folder / "my").mkdir()
+    (folder / "my" / "config.json").write_text(json.dumps({"model_type": "bert", "num_hidden_layers": 1}))
     _two_runs(folder / "OLD", folder / "NEW")
     (folder / "perftests").mkdir()
     shutil.copy(ROOT / "perftests" / "expected_bounds.toml", folder / "perftests")
@@ -202,24 +232,47 @@ def _in_blocks() -> list[str]:
     return re.findall(r"^roofline .+$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("line", [line for line in _in_blocks() if line.split()[1] in ("report", "check", "machines")])
+@pytest.mark.parametrize("line", [line for line in _in_blocks() if line.split()[1] not in IN_TURNS])
 def test_a_line_in_a_block_runs(line: str, at_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other lines need isn't at hand: two revisions, counters. Figures and frames are tried elsewhere."""
+    """Figures and frames of a report are tried elsewhere."""
+    name, *arguments = shlex.split(line, comments=True)[1:]
+    if name in PLUGGED_IN and not entry_points(group="roofline.commands"):
+        pytest.skip("run from source: the plugin's own commands come with an installed package")
+    for prefix, package in (("timm:", "timm"), ("hf:", "transformers")):
+        if prefix in line:
+            pytest.importorskip(package)
     monkeypatch.chdir(shutil.copytree(at_hand, tmp_path / "folder"))
     monkeypatch.setattr(report_folder, "MOST_DRAWN", 0)
     monkeypatch.setattr(report_folder, "parquet_files", lambda _: ())
-    assert main(shlex.split(line)[1:]) == 0
+    assert main([name, *arguments]) == 0
 
 
-@pytest.mark.parametrize("line", _in_blocks())
-def test_the_options_of_a_line_in_a_block_are_known(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command would do isn't tried."""
-    monkeypatch.chdir(ROOT)
-    name, *arguments = shlex.split(line, comments=True)[1:]
-    group = click.Context(cli)
-    if (command := cli.get_command(group, name)) is None:
-        pytest.skip("run from source: the plugin's own commands come with an installed package")
-    assert command.make_context(name, arguments, group).params
+@pytest.mark.parametrize("line", [line for line in _in_blocks() if line.split()[1] in IN_TURNS])
+def test_a_line_that_measures_in_turns_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a small project that has the revisions, with as few turns as there can be: what they show depends on how busy
+    the machine is.
+    """
+    project = Project(tmp_path / "project")
+    project.commit(SMALL_PROJECT)
+    project.git("tag", "v1.2")
+    project.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    shutil.copytree(project.root, tmp_path / "old")
+    project.commit({"perftests/conftest.py": ""})
+    project.git("tag", "v1.3")
+    python = tmp_path / "torch-2.9" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name, *arguments = [os.path.expanduser(one) for one in shlex.split(line, comments=True)[1:]]
+    few = ["--pairs", "1", "--max-time", "0.1"]
+    options = [*arguments, *few]
+    if "--" in arguments:
+        place = arguments.index("--")
+        options = [*arguments[:place], *few, *arguments[place:], "--roofline-warmup", "1", "--roofline-steps", "1"]
+    ran = forked.run("roofline", [name, *options], project.root)
+    assert "turns a side, new/base" in ran.stderr, ran.stdout + ran.stderr
+    assert ran.returncode in (0, 1, 3)
 
 
 def test_the_flags_of_runs_that_are_not_tried_are_known() -> None:

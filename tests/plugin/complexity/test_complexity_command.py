@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shlex
 from pathlib import Path
 
 import click
@@ -15,9 +14,6 @@ from click.testing import CliRunner, Result
 
 from pytest_roofline.complexity import complexity_command as command
 from pytest_roofline.complexity.complexity_command import memory_byte
-from pytest_roofline.workload.models import Registry
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -190,17 +186,6 @@ def test_a_project_that_names_no_registry(folder: Path, named: str, message: str
     result = run("--model", "resnet50")
     assert result.exit_code == 2
     assert re.search(message, " ".join(result.output.split()))
-
-
-def test_the_page_s_commands_are_understood() -> None:
-    """Options and sizes as they stand there, and names of models that need no extra."""
-    page = (ROOT / "docs" / "complexity.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^roofline complexity (.+)$", page, re.MULTILINE)
-    assert lines
-    for line in lines:
-        given = command.complexity.make_context("complexity", shlex.split(line)).params
-        for name in given["models"]:
-            assert ":" in name or Registry().find(name)
 
 
 @pytest.mark.parametrize(
