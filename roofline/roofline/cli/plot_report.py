@@ -24,10 +24,11 @@ from roofline.cli.inputs import (
 from roofline.cli.output import emit, terminal_width, write_free
 from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
 from roofline.comparison.comparison import Settings
-from roofline.model.points import Point, cases, points_of
+from roofline.model.points import Point, cases, place_all, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
+from roofline.results.reader import read_file
 from roofline.show.point_tables import tables_that_fit
 from roofline.show.render import render
 from roofline.show.tables import Table
@@ -165,8 +166,15 @@ def report(
     shown = cases(point for _, points in runs for point in points)
     ids = dict.fromkeys(named_case(one, shown, ", ".join(map(str, results)))[0].id for one in named)
     comparison = comparison_of(base, results, Settings(), table) if base else None
+    before = [] if comparison is None else [read_file(Path(run.file)) for run in comparison.base_runs]
     _check_labels(prices, shown)
-    extras = Extras(case_ids=tuple(ids), dashboards=dashboards, comparison=comparison, prices=prices)
+    extras = Extras(
+        case_ids=tuple(ids),
+        dashboards=dashboards,
+        comparison=comparison,
+        baseline=place_all(before, table),
+        prices=prices,
+    )
     written = write_report(runs, folder, extras)
     for note in written.notes:
         say(note, err=True)

@@ -75,12 +75,14 @@ class Extras:
     """What a report has beside the files that every report has.
 
     ``case_ids``: cases that get figures of their own. ``dashboards``: JSON for dashboards. ``comparison``: of these
-    results with a baseline. ``prices``: of machines by the hour, by their labels.
+    results with a baseline. ``baseline``: the results of the baseline. ``prices``: of machines by the hour, by
+    their labels.
     """
 
     case_ids: tuple[str, ...] = ()
     dashboards: bool = False
     comparison: Comparison | None = None
+    baseline: Sequence[Point] = ()
     prices: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -119,7 +121,7 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
         notes.append(f"no figures of each, and no tables here, of more than {MOST_DRAWN} machines: the page has all")
     paths += draw_machines(points, folder, FORMS, write)
     try:
-        paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write)
+        paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write, extras.baseline)
     except LacksPageLibraries as error:
         notes.append(f"no page: {error}")
     if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:

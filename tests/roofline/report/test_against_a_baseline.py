@@ -14,7 +14,7 @@ from roofline.report import folder
 from roofline.report.changes import changes_figure
 from roofline.report.comment import LONGEST, comment
 from roofline.report.page.page_data import PageData
-from roofline.results.reader import read
+from roofline.results.reader import read, read_file
 from roofline.text.units import signed
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
@@ -94,9 +94,13 @@ def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, m
 
 
 def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path) -> None:
-    """On the page, after what is wrong altogether; the verdicts are those of the comment, with all cases."""
+    """On the page, after what is wrong altogether; the verdicts are those of the comment, with all cases. Each
+    opens its case, in whose panel the sessions of the baseline can be opened; a case that only those have opens there.
+    """
     points = place_all(read(_sides(tmp_path)[1]).files, load())
-    overview = PageData(points, comparison).overview()
+    base = place_all((read_file(Path(run.file)) for run in comparison.base_runs), load())
+    data = PageData(points, comparison, baseline=base)
+    overview = data.overview()
     rows = overview["attention"]["shown"][:2]
     assert [row[:3] for row in rows] == [
         [f"slower: {signed(case.change)}", case.match.id, "epyc-2cpu"] for case in comparison.cases[:2]
@@ -106,4 +110,11 @@ def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path)
     verdicts = overview["verdicts"]
     assert verdicts["title"] == "3 cases compared: 2 slower, 1 removed, 1 same"
     assert [row[0] for row in verdicts["table"]["shown"]] == ORDER
-    assert verdicts["table"]["opens"] == [2, 1, None, 0]
+    assert verdicts["table"]["opens"][:2] == [2, 1]
+    panels = [panel for script in data.case_scripts() for panel in script]
+    removed = panels[verdicts["table"]["opens"][2]]
+    assert (removed["id"], removed["standing"]) == (ORDER[2], "Baseline: run of 2026-11-20 03:00 UTC")
+    worst = data.sessions()[panels[2]["sessions"]]
+    side = [column["title"] for column in worst["columns"]].index("side")
+    assert [row[side] for row in worst["shown"]] == ["-"] * 4 + ["baseline"] * 4
+    assert [panels[number]["id"] for number in worst["opens"]] == [ORDER[0]] * 8

@@ -75,7 +75,7 @@ _COLUMNS: tuple[Column[_Step], ...] = (
 )
 
 
-def batch_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
+def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data | None:
     """Throughput of the cases of one machine; None where none has any.
 
     :param points: all rows of its table, in their order.

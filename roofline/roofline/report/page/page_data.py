@@ -16,10 +16,11 @@ from roofline.report.page.batch_data import batch_data
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.panel.case_data import case_data, figure_names
+from roofline.report.page.panel.panels import Panels
 from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import has_history, history_data, rounds_data
-from roofline.report.page.verdicts_data import verdicts_data
+from roofline.report.page.verdicts_data import verdicts_data, with_baseline
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.environment import environment_parts
@@ -108,10 +109,15 @@ class PageData:
     :param points: of all results.
     :param comparison: of them with a baseline.
     :param prices: of machines by the hour, by their labels.
+    :param baseline: the results of the baseline.
     """
 
     def __init__(
-        self, points: Sequence[Point], comparison: Comparison | None = None, prices: Mapping[str, float] = NO_PRICES
+        self,
+        points: Sequence[Point],
+        comparison: Comparison | None = None,
+        prices: Mapping[str, float] = NO_PRICES,
+        baseline: Sequence[Point] = (),
     ) -> None:
         self._comparison = comparison
         self._prices = prices
@@ -132,8 +138,9 @@ class PageData:
             for machine, name in self._names.items()
         ]
         self._ordered = [point for section in self._sections for point in section.points]
-        self._results = list({id(point.result): point.result for point in self._ordered}.values())
-        self._number = {id(point): number for number, point in enumerate(self._ordered)}
+        self._compared = [] if comparison is None else list(with_baseline(comparison, self._points, baseline))
+        self._panels = Panels(self._ordered, sessions, self._compared)
+        self._results = list({id(point.result): point.result for point in self._panels.points}.values())
 
     @property
     def title(self) -> str:
@@ -152,10 +159,10 @@ class PageData:
     def overview(self) -> Data:
         """Everything that is shown before a machine is opened."""
         costs = costs_table(self._ordered, self._prices)
-        priced = [self._number[id(row.point)] for row in costs.rows]
+        priced = [self._panels.number(row.point) for row in costs.rows]
         colors = style_for((section.name for section in self._sections), ())
         found = remarks(self._points, self._names, self._comparison, self._bare)
-        numbers = [None if one.point is None else self._number[id(one.point)] for one in found]
+        numbers = [None if one.point is None else self._panels.number(one.point) for one in found]
         return {
             "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
             "attention": table_data(REMARK_COLUMNS, found, opens=numbers),
@@ -164,12 +171,17 @@ class PageData:
             "costs": table_data(costs.columns, costs.rows, opens=priced) if costs.rows else None,
             "verdicts": None
             if self._comparison is None
-            else verdicts_data(self._comparison, self._points, lambda point: self._number[id(point)]),
+            else verdicts_data(self._comparison, self._opened_by_verdicts()),
             "colors": [colors.color(section.name) for section in self._sections],
             "rounds": [section.rounds() is not None for section in self._sections],
             "histories": [has_history(section.sessions) for section in self._sections],
-            "notes": list(self._notes),
+            "notes": [*(f"{note}; panels list all" for note in self._notes), *self._panels.notes],
         }
+
+    def _opened_by_verdicts(self) -> list[int | None]:
+        """The panel of each compared case; of one that the page doesn't have that of the baseline."""
+        opened = [next(reversed(before), None) if shown is None else shown for shown, before in self._compared]
+        return [None if point is None else self._panels.number(point) for point in opened]
 
     def rounds(self) -> Iterator[Data | None]:
         """How far the rounds of each machine's cases differ, in the order of the overview."""
@@ -178,8 +190,8 @@ class PageData:
     def histories(self) -> Iterator[Data | None]:
         """Each machine's cases session by session, in the order of the overview; None where no case has a history."""
         for section in self._sections:
-            numbers = [self._number[id(point)] for point in section.points]
-            yield history_data(section.sessions, section.points, numbers) if has_history(section.sessions) else None
+            known = has_history(section.sessions)
+            yield history_data(section.sessions, section.points, self._panels.number) if known else None
 
     def comparison(self) -> Data | None:
         """Machines beside each other; None where there is one."""
@@ -189,7 +201,7 @@ class PageData:
         case, step = (column.of(_point_of) for column in pick("case", "step_time_s"))
         machine, *others = beside.displayed()
         columns: list[Column[Row]] = [case, machine, step, *others]
-        opens = [self._number[id(row.point)] for row in beside.rows]
+        opens = [self._panels.number(row.point) for row in beside.rows]
         return {
             "title": beside.title,
             "table": table_data(columns, beside.rows, opens=opens, extra=("samples_per_s_sd", "latency_median_s")),
@@ -201,7 +213,7 @@ class PageData:
         for section in self._sections:
             points = section.points
             columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:], *_MORE]
-            numbers = [self._number[id(point)] for point in points]
+            numbers = [self._panels.number(point) for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))
             placed, throughput = roofline_data(section.under), batch_data(points, numbers)
@@ -217,7 +229,7 @@ class PageData:
             }
 
     def environments(self) -> list[list[Data]]:
-        """The environment of each run, by which the panels of its cases name it."""
+        """The environment of each run; the panels of its cases have its place."""
         return [
             [
                 {"heading": heading, "rows": [[printable(name), printable(text)] for name, text in rows]}
@@ -229,9 +241,22 @@ class PageData:
     def case_scripts(self) -> Iterator[list[Data]]:
         """The panels of all cases, `CASES_A_SCRIPT` in each script."""
         run_of = {id(result): number for number, result in enumerate(self._results)}
-        for start in range(0, len(self._ordered), CASES_A_SCRIPT):
-            chosen = self._ordered[start : start + CASES_A_SCRIPT]
-            yield [case_data(point, self._names[machine_of(point)], run_of[id(point.result)]) for point in chosen]
+        panels = self._panels
+        for start in range(0, len(panels.points), CASES_A_SCRIPT):
+            yield [
+                case_data(
+                    point,
+                    self._names.get(machine_of(point), point.result.machine_label),
+                    run_of[id(point.result)],
+                    panels.standing(point),
+                    panels.place(point),
+                )
+                for point in panels.points[start : start + CASES_A_SCRIPT]
+            ]
+
+    def sessions(self) -> list[Data]:
+        """The tables of the cases that have several sessions; the panels have their places."""
+        return self._panels.sessions()
 
 
 def _point_of(row: Row) -> Point:

@@ -33,6 +33,7 @@ def write_page(
     comparison: Comparison | None = None,
     prices: Mapping[str, float] = NO_PRICES,
     write: Write = write_bytes,
+    baseline: Sequence[Point] = (),
 ) -> list[Path]:
     """Write the page of these points; returns the path to open.
 
@@ -41,6 +42,7 @@ def write_page(
     :param points: of all results.
     :param comparison: of them with a baseline.
     :param prices: of machines by the hour, by their labels.
+    :param baseline: the results of the baseline.
     :raises LacksPageLibraries: jinja2 or plotly isn't installed.
     :raises OSError: a file can't be written.
     """
@@ -50,7 +52,7 @@ def write_page(
         plotly = files("plotly") / "package_data" / "plotly.min.js"
     except ImportError as error:
         raise LacksPageLibraries("The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'") from error
-    data, beside = PageData(points, comparison, prices), folder / _BESIDE
+    data, beside = PageData(points, comparison, prices, baseline), folder / _BESIDE
     own = files("roofline.report.page") / "assets"
     for name in _OWN:
         write(beside / name, (own / name).read_bytes())
@@ -79,6 +81,8 @@ def _chunks(data: PageData) -> Iterator[tuple[str, Data | list[Data] | list[list
         if history is not None:
             yield f"history-{number}", history
     yield "environments", data.environments()
+    if sessions := data.sessions():
+        yield "sessions", sessions
     for number, of_script in enumerate(data.case_scripts()):
         yield f"cases-{number}", of_script
 

@@ -65,7 +65,7 @@ _COLUMNS: tuple[Column[_Pair], ...] = (
 )
 
 
-def pairs_data(points: Sequence[Point], numbers: Sequence[int]) -> Data | None:
+def pairs_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data | None:
     """A table of the pairs among the cases of one machine; None without any.
 
     :param points: all rows of its table, in their order.

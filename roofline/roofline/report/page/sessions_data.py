@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
 from roofline.model.points import Point
 from roofline.plots.style import style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
+from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
 from roofline.show.columns import pick
-from roofline.show.tables import Column, words
+from roofline.show.tables import Column
 from roofline.text.units import minute
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
 _LEAST_SESSIONS = 3
 """Two are a comparison."""
-_SHORT_COMMIT = 9
 _READ_HISTORY = (
     "Step time of each session relative to the median of the case's sessions; bars: margins; invalid results stand in"
-    " the table alone; the newest result of a case opens its panel"
+    " the table alone; a point opens the panel of its session"
 )
 
-
-def _short(commit: str) -> str:
-    return commit[:9]
-
-
-_HISTORY: tuple[Column[Point], ...] = (
-    *pick("case"),
-    words("started_at", "started (UTC)", lambda point: point.result.when or None, minute),
-    *(replace(column, show=_short) for column in pick("commit")),
-    words("changed", "with changes", "result.commit_dirty", lambda dirty: "yes" if dirty else "no"),
-    *pick("step_time_s", "margin", "samples_per_s", "flags", "file"),
-)
+_HISTORY: tuple[Column[Point], ...] = (*pick("case"), *SESSION_COLUMNS, *pick("file"))
 
 
 def rounds_data(sessions: Sequence[Point], points: Sequence[Point]) -> Data | None:
@@ -74,7 +62,7 @@ def has_history(sessions: Sequence[Point]) -> bool:
     return bool(_histories(sessions))
 
 
-def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Sequence[int]) -> Data:
+def history_data(sessions: Sequence[Point], points: Sequence[Point], number: Callable[[Point], int | None]) -> Data:
     """Each case that has a history, session by session: a table in order of time, and places of a chart.
 
     ``of`` has for each row of the table that of its case among the newest, ``points`` the places: the row, the run on
@@ -83,22 +71,22 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], numbers: Se
 
     :param sessions: all results of the machine's cases.
     :param points: the newest, all rows of its table, in their order.
-    :param numbers: those of the newest, by which they are opened.
+    :param number: that of a result, by which it is opened; None where it can't be.
     """
     row_of = {point.workload: row for row, point in enumerate(points)}
     histories = sorted(_histories(sessions), key=lambda history: row_of[history[0].workload])
     rows = [point for history in histories for point in history]
     runs = {_run_of(point): point.result for point in sorted(rows, key=_run_of)}
     of = [row_of[point.workload] for point in rows]
-    # The page has a panel of the newest result alone.
-    opens = [numbers[row] if points[row] is point else None for row, point in zip(of, rows, strict=True)]
     drawn = [str(row) for row in dict.fromkeys(of)]
     colors = style_for(drawn, ())
     return {
-        "table": table_data(_HISTORY, rows, opens=opens, extra=("file",)),
+        "table": table_data(_HISTORY, rows, opens=[number(point) for point in rows], extra=("file",)),
         "of": of,
         "colors": {row: colors.color(row) for row in drawn},
-        "runs": [[text for text in (minute(run.when), _short(run.commit or "")) if text] for run in runs.values()],
+        "runs": [
+            [text for text in (minute(run.when), short_commit(run.commit or "")) if text] for run in runs.values()
+        ],
         "points": _places(histories, {run: place for place, run in enumerate(runs)}),
         "notes": [_READ_HISTORY],
     }

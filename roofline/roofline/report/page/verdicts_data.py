@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from roofline.comparison.comparison import Compared, Comparison
 from roofline.comparison.runs import identity_of
@@ -12,14 +12,12 @@ from roofline.report.page.cells import Data, table_data
 from roofline.show.render import one_line, shown
 
 
-def verdicts_data(comparison: Comparison, points: Sequence[Point], number: Callable[[Point], int]) -> Data:
+def verdicts_data(comparison: Comparison, opens: Sequence[int | None]) -> Data:
     """Every case against the baseline, the worst first.
 
-    :param points: the cases of the page.
-    :param number: that of a point, by which it is opened.
+    :param opens: the number by which each is opened.
     """
     verdicts = table(comparison, sentence(comparison), in_full=False)
-    opens = [None if point is None else number(point) for point in points_of_cases(comparison, points)]
     made = table_data(verdicts.displayed(), verdicts.rows, opens=opens)
     return {"title": verdicts.title, "table": made, "notes": list(verdicts.notes)}
 
@@ -29,6 +27,19 @@ def points_of_cases(comparison: Comparison, points: Sequence[Point]) -> list[Poi
     parts = {id(point.result): identity_of(point.result).parts for point in points}
     found = {(point.id, point.benchmark.fullname, parts[id(point.result)]): point for point in points}
     return [found.get((case.match.id, case.match.test, case.match.machine.parts)) for case in comparison.cases]
+
+
+def with_baseline(
+    comparison: Comparison, points: Sequence[Point], baseline: Sequence[Point]
+) -> Iterator[tuple[Point | None, list[Point]]]:
+    """The point of each compared case, as `points_of_cases` has it, and those of its sessions in the baseline.
+
+    :param baseline: all results of the baseline.
+    """
+    rows = {(point.id, point.benchmark.fullname, str(point.result.path)): point for point in baseline}
+    for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
+        keys = ((case.match.id, case.match.test, session.run.file) for session in case.match.base)
+        yield point, [rows[key] for key in keys if key in rows]
 
 
 def figures_of(comparison: Comparison) -> Callable[[Compared], str]:

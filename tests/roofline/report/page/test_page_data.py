@@ -12,6 +12,7 @@ from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.report.page import page_data
 from roofline.report.page.page_data import PageData
+from roofline.report.page.panel import panels as panels_of_page
 from roofline.report.page.panel.case_data import case_data, command_of, figure_names
 from roofline.results.reader import read_file
 from roofline.schema.record import Check, Flag, NotMeasured, Rounds
@@ -370,8 +371,8 @@ def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:
 
 
 def test_three_sessions_are_a_history(tmp_path: Path) -> None:
-    """In order of time, each with its commit and margin; an invalid result isn't drawn, and two are no history. The
-    newest alone opens the panel, which is its own.
+    """In order of time, each with its commit and margin; an invalid result isn't drawn, and two are no history. Each
+    opens its panel.
     """
     wrong = (Flag(name="spilled", evidence="to the host", invalid=True),)
     shown: list[Point] = []
@@ -395,9 +396,40 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
         {"row": 1, "run": 1, "change": 0.0, "margin": 0.008},
         {"row": 2, "run": 2, "change": 0.5, "margin": 0.012},
     ]
-    assert (made["table"]["opens"], made["colors"]) == ([None, None, None, 1], {"1": "#0072B2"})
+    assert (made["table"]["opens"], made["colors"]) == ([3, 4, 2, 1], {"1": "#0072B2"})
     assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "012345678"])
     assert list(PageData(shown[:4]).histories()) == [None]
+
+
+def test_an_older_session_has_a_panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind those of the page, which name no session; each has the place of its case's sessions. The newest of those
+    for which there is no room.
+    """
+    shown: list[Point] = []
+    for day in (11, 13, 12):
+        session = build.session(build.roofs(), started_at=f"2026-11-{day}T10:00:00+00:00")
+        records = [build.record(), *([build.record(case=build.case(id="once"))] if day == 13 else [])]
+        shown += points_of(build.result(tmp_path / f"{day}.json", records, of=session), load(None))
+    data = PageData(shown)
+    (panels,) = data.case_scripts()
+    assert [(one["id"], one.get("standing"), one.get("sessions"), one["run"]) for one in panels] == [
+        ("resnet50-train-b32-fp32", None, 0, 0),
+        ("once", None, None, 0),
+        ("resnet50-train-b32-fp32", "Older result: run of 2026-11-11 10:00 UTC", 0, 1),
+        ("resnet50-train-b32-fp32", "Older result: run of 2026-11-12 10:00 UTC", 0, 2),
+    ]
+    assert len(data.environments()) == 3
+    (table,) = data.sessions()
+    assert [row[:2] for row in table["shown"]] == [
+        ["13.json", "2026-11-13 10:00"],
+        ["12.json", "2026-11-12 10:00"],
+        ["11.json", "2026-11-11 10:00"],
+    ]
+    assert table["opens"] == [0, 3, 2]
+    monkeypatch.setattr(panels_of_page, "MOST_OLDER", 1)
+    data = PageData(shown)
+    assert data.sessions()[0]["opens"] == [0, 2, None]
+    assert data.overview()["notes"][1] == "1 older result can't be opened: the newest 1 of them can"
 
 
 def test_a_machine_without_cases_has_its_roofs(tmp_path: Path) -> None:

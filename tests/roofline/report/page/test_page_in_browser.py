@@ -28,7 +28,9 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of three cases on one machine, one of them with a hostile name, and one of them on another machine."""
+    """The page of three cases on one machine, one of them with a hostile name and one with an older session,
+    and one of them on another machine.
+    """
     folder = tmp_path_factory.mktemp("page")
     read = Rounds(steps=1, wall_s=(0.5, 0.5), power_w=(200.0, 210.0), temperature_c=(60.0, 61.0))
     records = [
@@ -38,8 +40,10 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     hostile = tuple(replace(roof, name=HOSTILE) for roof in build.roofs()[:1])
     session = build.session((*build.roofs(), *hostile))
+    older = replace(session, started_at="2026-11-19T10:00:00+00:00")
     runs = [
         build.result(folder / "run.json", records, of=session, on=build.machine(HOSTILE)),
+        build.result(folder / "older.json", records[:1], of=older, on=build.machine(HOSTILE)),
         build.result(folder / "other.json", records[-1:], on=build.machine("other")),
     ]
     points = [point for run in runs for point in points_of(run, load(None))]
@@ -194,6 +198,19 @@ def test_the_keyboard_reaches_a_case(shown: sync_api.Page) -> None:
     shown.keyboard.press("Enter")
     shown.wait_for_selector("#case .main-svg")
     assert "perftests/test_models.py::test_case[slow-train-b32-fp32]" in shown.locator("#case pre").inner_text()
+    shown.keyboard.press("Escape")
+    assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
+
+
+def test_an_older_session_opens_from_the_newest(shown: sync_api.Page) -> None:
+    """In the same panel, which then begins at its top again."""
+    shown.get_by_role("button", name="slow-train-b32-fp32", exact=True).first.click()
+    panel = shown.locator("#case")
+    panel.get_by_role("button", name="older.json").click()
+    panel.get_by_text("Older result: run of 2026-11-19 10:00 UTC").wait_for()
+    assert shown.evaluate("document.activeElement.id") == "case-title"
+    panel.get_by_role("button", name="run.json").click()
+    sync_api.expect(panel.get_by_text("Older result")).to_have_count(0)
     shown.keyboard.press("Escape")
     assert shown.evaluate("document.activeElement.textContent") == "slow-train-b32-fp32"
 

@@ -277,19 +277,27 @@ const roofline = (() => {
     const close = element("button", { type: "button", text: "Close", onclick: () => dialog.close() });
     const place = element("div");
     dialog.replaceChildren(element("header", {}, title, close), place);
-    dialog.showModal();
+    if (dialog.open) {
+      dialog.scrollTop = 0;
+      title.focus();
+    } else {
+      dialog.showModal();
+    }
     try {
       const [cases, environments] = await Promise.all([load(`cases-${script}`), load("environments")]);
       const one = cases[number % overview.casesAScript];
+      const sessions = one.sessions === undefined ? null : (await load("sessions"))[one.sessions];
+      // Another one may have been opened meanwhile.
+      if (!place.isConnected) return;
       title.textContent = one.id;
-      fillCase(place, one, environments[one.run]);
+      fillCase(place, one, environments[one.run], sessions);
     } catch (error) {
       place.append(...notes([error.message]));
     }
   }
 
-  function fillCase(place, one, environment) {
-    place.append(...notes([one.machine, one.unknown].filter(Boolean)));
+  function fillCase(place, one, environment, sessions) {
+    place.append(...notes([one.machine, one.standing, one.unknown].filter(Boolean)));
     for (const [heading, table] of [["Flags", one.flags], ["Proofs", one.checks]]) {
       if (table) {
         place.append(element("h3", { text: heading }), tableOf(table, { label: `${heading} of ${one.id}` }));
@@ -298,6 +306,11 @@ const roofline = (() => {
     place.append(element("h3", { text: "Rounds" }));
     if (one.rounds) fillRounds(place, one);
     else place.append(...notes(["The file has no times of its rounds."]));
+    if (sessions) {
+      place.append(element("h3", { text: "Sessions of this case" }), tableOf(sessions, {
+        label: `Sessions of ${one.id}`, open: openCase, opens: "file",
+      }));
+    }
     for (const { title: heading, table, notes: lines, bars } of one.step ?? []) {
       place.append(element("h3", { text: heading }));
       if (bars) fillBars(place, heading, table, bars);

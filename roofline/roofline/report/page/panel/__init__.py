@@ -1,1 +1,4 @@
-"""What the panel of a case shows: `case_data` makes plain dicts of a point, `step_data` the parts about its step."""
+"""What the panel of a case shows: a point in, plain dicts of texts out.
+
+`panels` says which results have one, `case_data` makes it, `step_data` its parts about the step.
+"""

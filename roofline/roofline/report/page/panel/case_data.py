@@ -39,16 +39,21 @@ def figure_names() -> list[Data]:
     ]
 
 
-def case_data(point: Point, machine: str, run: int = 0) -> Data:
+def case_data(
+    point: Point, machine: str, run: int = 0, standing: str | None = None, sessions: int | None = None
+) -> Data:
     """Make the panel of a case. ``figures`` has the texts of those known, by their place in `figure_names`.
     What a case has none of isn't there.
 
     :param machine: its name on the page.
     :param run: the place of its run among those whose environments the page has.
+    :param standing: which result of its case it is, in words; None for the newest.
+    :param sessions: the place of the table of its case's sessions; None where it is the only one.
     """
     record = point.benchmark.record
     checks = () if record is None else record.checks
     parts = {
+        "standing": standing,
         "unknown": point.placement.why_not,
         "checks": table_data(_CHECKS, checks, copied=False) if checks else None,
         "flags": table_data(_FLAGS, point.flags, copied=False) if point.flags else None,
@@ -62,6 +67,7 @@ def case_data(point: Point, machine: str, run: int = 0) -> Data:
         "run": run,
         "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "", point.id)},
         "command": command_of(point),
+        **({} if sessions is None else {"sessions": sessions}),
         **{name: part for name, part in parts.items() if part},
     }
 
