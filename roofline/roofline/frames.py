@@ -112,11 +112,13 @@ class Results:
         noted = notes_of(shown)
         columns |= {column.name: ([], "category") for column in noted}
         for point in shown:
+            count = _round_count(point)
             of_point = {**_key(point), **{column.name: column.get(point) for column in noted}}
-            for index, values in enumerate(_rounds(point)):
-                row = {**of_point, "round": index, **values}
-                for name, (column, _) in columns.items():
-                    column.append(row.get(name))
+            of_rounds = {"round": range(count), **_rounds(point)}
+            for name, (column, _) in columns.items():
+                values = of_rounds.get(name, ()) if name not in of_point else [of_point[name]] * count
+                column.extend(values)
+                column.extend([None] * (count - len(values)))
         return frame_of_values(columns)
 
     @cached_property
@@ -241,26 +243,30 @@ def _key(point: Point) -> dict[str, str]:
 
 
 def _point_of_each_round(points: Iterable[Point]) -> list[Point]:
-    return [point for point in points for _ in _rounds(point)]
+    return [point for point in points for _ in range(_round_count(point))]
 
 
-def _rounds(point: Point) -> Iterable[dict[str, Any]]:
+def _round_count(point: Point) -> int:
     record = point.benchmark.record
     if record is None:
+        return len(point.benchmark.stats.round_times_s or ())
+    return 0 if record.timing is None else len(record.timing.rounds.wall_s)
+
+
+def _rounds(point: Point) -> dict[str, Sequence[Any]]:
+    """Give the values of its rounds by column; a series that lacks the last rounds is shorter."""
+    record, count = point.benchmark.record, _round_count(point)
+    if record is None:
         times = point.benchmark.stats.round_times_s or ()
-        return ({"steps": 1, "step_time_s": time, "wall_s": time} for time in times)
+        return {"steps": [1] * count, "step_time_s": times, "wall_s": times}
     if record.timing is None:
-        return ()
+        return {}
     rounds = record.timing.rounds
-    series = {name: values for name in _SERIES if (values := getattr(rounds, name)) is not None}
-    return (
-        {
-            "steps": rounds.steps,
-            "step_time_s": wall / rounds.steps if rounds.steps else None,
-            **{name: values[index] for name, values in series.items() if index < len(values)},
-        }
-        for index, wall in enumerate(rounds.wall_s)
-    )
+    return {
+        "steps": [rounds.steps] * count,
+        "step_time_s": [wall / rounds.steps for wall in rounds.wall_s] if rounds.steps else (),
+        **{name: values[:count] for name in _SERIES if (values := getattr(rounds, name)) is not None},
+    }
 
 
 _MACHINE_DTYPES: dict[str, Dtype] = {

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Dtype, Table, plain_value
 from roofline.text.json_text import json_text
 from roofline.text.printable import spreadsheet_text
@@ -97,8 +99,7 @@ def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
     # One after the other: the values of all columns of a million operations take more room than the frame.
     return _frame_of_series(
-        (column.name, _series([flat(plain_value(column, row)) for row in rows], column.dtype, column.name))
-        for column in columns
+        (column.name, _series(_flat_values(column, rows), column.dtype, column.name)) for column in columns
     )
 
 
@@ -117,6 +118,17 @@ def _frame_of_series(columns: Iterable[tuple[str, pd.Series[Any]]]) -> pd.DataFr
         if dtype in ("Float64", "Int64") and (unit := unit_of(str(name))) is not None
     }
     return made
+
+
+def _flat_values(column: Column[Any], rows: Iterable[Any]) -> list[Any]:
+    """As `flat` and `plain_value` make each, and many times as quickly where all are plain."""
+    values = list(map(column.get, rows))
+    kinds = {*map(type, values)}
+    if not kinds <= _FLAT:
+        return [flat(without_nonfinite(value)) for value in values]
+    if float not in kinds:
+        return values
+    return [None if type(value) is float and not math.isfinite(value) else value for value in values]
 
 
 _FLAT = frozenset({str, int, float, bool, type(None)})
@@ -139,13 +151,13 @@ def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
     if kind == PANDAS_TIME:
         times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
         return times.astype(PANDAS_TIME)
-    if kind in ("string", "category"):
-        texts = pd.Series([None if value is None else str(value) for value in values], dtype="string")
-        if kind == "string":
-            return texts
+    if kind == "string":
+        return pd.Series([None if value is None else str(value) for value in values], dtype="string")
+    if kind == "category":
         # Categories stand in the order of their first appearance.
-        names = pd.Index(texts.dropna().drop_duplicates().to_list(), dtype="str")
-        return texts.astype(pd.CategoricalDtype(names))
+        codes: dict[str, int] = {}
+        of_values = [-1 if value is None else codes.setdefault(str(value), len(codes)) for value in values]
+        return pd.Series(pd.Categorical.from_codes(of_values, pd.Index([*codes], dtype="str")))
     try:
         return pd.Series(values, dtype=kind)
     except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
