@@ -176,6 +176,7 @@ def at_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "my").mkdir()
     (folder / "my" / "config.json").write_text(json.dumps({"model_type": "bert", "num_hidden_layers": 1}))
     _two_runs(folder / "OLD", folder / "NEW")
+    assert main(["store", "add", str(folder / "STORE"), str(folder / "results")]) == 0
     (folder / "perftests").mkdir()
     shutil.copy(ROOT / "perftests" / "expected_bounds.toml", folder / "perftests")
     return folder

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from roofline.audits import benchmark_rows, csv_rows
 from roofline.audits.row import StatedRow
-from roofline.files.decoding import ReadError, content_of, decoded
+from roofline.files.decoding import ReadError, decoded
 from roofline.files.paths import folders_without
 from roofline.machine.published import DeviceTable
-from roofline.results import journal
-from roofline.results.reader import read_file
+from roofline.results import journal, stored_runs
+from roofline.results.reader import content_of_result, read_file
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""
@@ -85,7 +85,7 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
     :param devices: for the roofs of result files.
     :raises ReadError: it can't be read, and why.
     """
-    content = content_of(path, _ADVICE)
+    content = content_of_result(path, _ADVICE)
     text = decoded(path, content, _ADVICE)
     if not text.strip():
         raise ReadError(f"{path}: empty.")
@@ -109,11 +109,17 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[StatedRow, ...]:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named."""
+    """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named.
+
+    :raises ReadError: a store can't be read.
+    """
     # Path.is_dir raises for a name that no file system takes.
-    yield from ((path, True) for path in paths if not os.path.isdir(path))
+    stores = [path for path in paths if stored_runs.is_store(path)]
+    yield from ((path, True) for path in paths if path not in stores and not os.path.isdir(path))
     for folder in paths:
-        if os.path.isdir(folder):
+        if folder in stores:
+            yield from ((path, False) for path in stored_runs.run_paths(folder))
+        elif os.path.isdir(folder):
             found = (path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES and not path.is_dir())
             found = (path for path in found if not journal.is_superseded(path))
             yield from ((path, False) for path in sorted(found))

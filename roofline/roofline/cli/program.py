@@ -44,6 +44,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("roofline.cli.plot_report:report", "Table, figures, CSVs and environment in one folder."),
         "env": ("roofline.cli.result_tables:env", "The environment of each run as Markdown."),
         "recover": ("roofline.cli.result_tables:recover", "Make the JSON of a run that was killed."),
+        "store": ("roofline.cli.store:store", "Very many results in one place, asked by SQL."),
     },
     "Compare and gate": {
         "compare": ("roofline.cli.compare:compare", "Two sides: slower, faster, the same, inconclusive."),

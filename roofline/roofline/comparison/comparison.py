@@ -31,6 +31,7 @@ from roofline.files.decoding import ReadError
 from roofline.files.paths import real_path
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import result_files
+from roofline.results.stored_runs import is_store, is_stored
 from roofline.text.units import scaled, significant, some_of
 
 LARGE_IMPROVEMENT = 0.1
@@ -205,10 +206,10 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     :raises ReadError: a side isn't there, can't be read, or is of several machines where it may not be.
     """
     for path in base:
-        if not path.exists():
+        if not _exists(path):
             raise ReadError(f"no baseline: {path} doesn't exist. {how_to_make(path)}")
     for path in new:
-        if not path.exists():
+        if not _exists(path):
             raise ReadError(f"no new results: {path} doesn't exist.")
     base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     of_new = read_side(new, settings.by, devices)
@@ -218,6 +219,11 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
         return compare(of_base, of_new, settings)
     except OneMachine as error:
         raise ReadError(str(error)) from error
+
+
+def _exists(path: Path) -> bool:
+    """Whether it is a file or folder, a store behind a URL, or a run in a store."""
+    return path.exists() or is_stored(path) or is_store(path)
 
 
 def _plain(path: Path) -> Path:

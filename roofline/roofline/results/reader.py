@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from roofline.files.decoding import ReadError, content_of, decoded
-from roofline.files.paths import files_under, folders_without
-from roofline.results import journal
+from roofline.files.paths import files_under, folders_without, real_path
+from roofline.results import journal, stored_runs
 from roofline.results.nonfinite_json import strict
 from roofline.results.result import Benchmark, Host, ResultFile
 from roofline.schema.record import KEY, Machine, Record, Session
@@ -60,7 +60,7 @@ class Reading:
 
 
 def read(paths: Iterable[Path]) -> Reading:
-    """Read files and, recursively, the ``*.json`` of folders; each file once.
+    """Read files, recursively the ``*.json`` of folders, and the runs of stores; each once.
 
     :raises ReadError: a named file can't be read, or nothing at all could be. A file found in a folder that can't be
         read is skipped with its reason instead: a run that crashed must not block the others.
@@ -100,15 +100,38 @@ _RESULTS = (".json", journal.SUFFIX)
 
 
 def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """As `files_under`: results, and the journals in folders whose runs have not made their JSON."""
-    for path, named in files_under(paths, _RESULTS):
-        if named or not journal.is_superseded(path):
+    """As `files_under`: results, the journals in folders whose runs have not made their JSON, and the runs of stores.
+
+    :raises ReadError: a store can't be read.
+    """
+    seen: set[Path] = set()
+    for path, named in _result_files(paths):
+        if (file := real_path(path)) not in seen:
+            seen.add(file)
             yield path, named
+
+
+def _result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    for path in paths:
+        if stored_runs.is_store(path):
+            yield from ((run, False) for run in stored_runs.run_paths(path))
+        else:
+            found = files_under([path], _RESULTS)
+            yield from ((file, named) for file, named in found if named or not journal.is_superseded(file))
 
 
 def folders_without_results(paths: Iterable[Path]) -> list[str]:
     """Say of each named folder in which there is none that it adds nothing."""
-    return folders_without(paths, _RESULTS)
+    return folders_without([path for path in paths if not stored_runs.is_store(path)], _RESULTS)
+
+
+def content_of_result(path: Path, advice: str = _WHAT_WE_READ) -> bytes:
+    """Read the bytes of a file, or of a run in a store.
+
+    :param advice: what to give instead, for the message.
+    :raises ReadError: it can't be read.
+    """
+    return stored_runs.content_of_run(path) if stored_runs.is_stored(path) else content_of(path, advice)
 
 
 def read_file(path: Path, content: bytes | None = None) -> ResultFile:
@@ -239,7 +262,7 @@ def _document(path: Path, content: bytes | None) -> _Document:
 def _content_of(path: Path) -> bytes:
     """:raises ReadError: it can't be read."""
     try:
-        return content_of(path, _WHAT_WE_READ)
+        return content_of_result(path)
     except ReadError as error:
         left = path.with_suffix(journal.SUFFIX)
         if left != path and os.path.exists(left):

@@ -1,0 +1,215 @@
+"""SQL on a store, by DuckDB: each table is a view of the files of its batches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from roofline.files.decoding import ReadError
+from roofline.files.places import file_system_of, names_below, url_of
+from roofline.frames import FRAMES, Results
+from roofline.results.stored_runs import ENDING, LACKS_PYARROW, RUNS, is_store
+from roofline.show.columns import CASE_COLUMNS
+from roofline.show.export import PANDAS_TIME
+from roofline.show.tables import Column, Dtype, Table
+from roofline.store.batches import rows_of_frame
+from roofline.text.units import counted, percent, scaled, significant, unit_of
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+class WrongQuery(Exception):
+    """SQL that can't be run, or that isn't one SELECT. The message is DuckDB's where it has one."""
+
+
+def ask(store: Path, sql: str) -> Table[Any]:
+    """Run a SELECT on a store.
+
+    :param sql: of the tables ``runs`` and `roofline.frames.FRAMES`.
+    :returns: a table of its rows. A column with the name of a case's has that one's heading and format; of any other
+        the name says the unit.
+    :raises WrongQuery: it is no SELECT, or DuckDB says what is wrong with it.
+    :raises ReadError: the store can't be read.
+    """
+    found = answer(store, sql)
+    names = found.column_names
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise WrongQuery(f"two columns are called {twice!r}: name one of them with AS.")
+    rows = list(zip(*(map(_plain, column.to_pylist()) for column in found.columns), strict=True))
+    columns = [_column(place, field) for place, field in enumerate(found.schema)]
+    return Table(title=counted(len(rows), "row"), columns=columns, rows=rows)
+
+
+def answer(store: Path, sql: str) -> pa.Table:
+    """Run a SELECT on a store, and return what DuckDB gives.
+
+    :raises WrongQuery: as `ask` does.
+    :raises ReadError: the store can't be read.
+    """
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401 - DuckDB gives its tables
+    except ImportError as error:
+        raise ReadError(f"{store}: {LACKS_PYARROW}") from error
+    if not is_store(store):
+        raise ReadError(f"{store}: no store. `roofline store add` makes one.")
+    with duckdb.connect() as connection:
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            _make_views(connection, store)
+        except (duckdb.Error, OSError) as error:
+            raise ReadError(f"{store}: can't be read ({error}).") from error
+        try:
+            statements = connection.extract_statements(sql)
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+                raise WrongQuery("give one SELECT: a store is only read.")
+            return connection.sql(statements[0]).to_arrow_table()
+        except duckdb.Error as error:
+            raise WrongQuery(str(error)) from error
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+    """:raises ReadError: there is no run in it.
+    :raises OSError: the store can't be looked into.
+    :raises duckdb.Error: a file can't be read.
+    """
+    url = url_of(store)
+    if url is not None:
+        connection.register_filesystem(file_system_of(url)[0])
+    files: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in names_below(store, ENDING):
+        table, _, batch = name.partition("/")
+        files[table][batch] = f"{url or store}/{name}"
+    if not files[RUNS]:
+        raise ReadError(f"{store}: no run in it.")
+    twice = _added_twice(connection, files[RUNS])
+    for table in (RUNS, *FRAMES):
+        there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
+        if there:
+            connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
+        else:
+            connection.register(table, _empty(table))
+
+
+def _added_twice(connection: duckdb.DuckDBPyConnection, files: Mapping[str, str]) -> dict[str, list[str]]:
+    """List the runs that an earlier batch has as well, by batch: two writers may have added them at the same time.
+
+    :param files: the table of runs of each batch.
+    """
+    rows = connection.execute(
+        f"SELECT run, list_sort(list(filename)) FROM read_parquet({_list(files.values())}, filename = true)"
+        " GROUP BY run HAVING count(*) > 1"
+    ).fetchall()
+    batch_of = {path: batch for batch, path in files.items()}
+    twice: dict[str, list[str]] = defaultdict(list)
+    for run, paths in rows:
+        for path in paths[1:]:
+            twice[batch_of[path]].append(run)
+    return twice
+
+
+def _view(table: str, files: Mapping[str, str], twice: Mapping[str, list[str]]) -> str:
+    """Write the SELECT of a table.
+
+    :param files: its file of each batch.
+    :param twice: as `_added_twice` has it.
+    """
+    if table == "machines":
+        return f"SELECT DISTINCT * EXCLUDE (day) FROM {_read(files.values())}"
+    columns = "* EXCLUDE (content)" if table == RUNS else "*"
+    once = [path for batch, path in files.items() if batch not in twice]
+    parts = [f"SELECT {columns} FROM {_read(once)}"] if once else []
+    parts += [
+        f"SELECT {columns} FROM {_read([files[batch]])} WHERE run NOT IN {_list(runs)}"
+        for batch, runs in twice.items()
+        if batch in files
+    ]
+    return " UNION ALL BY NAME ".join(parts)
+
+
+def _read(paths: Iterable[str]) -> str:
+    return (
+        f"read_parquet({_list(paths)}, union_by_name = true, hive_partitioning = true,"
+        " hive_types = {'fingerprint': VARCHAR, 'day': DATE})"
+    )
+
+
+def _list(texts: Iterable[str]) -> str:
+    quoted = ("'" + text.replace("'", "''") + "'" for text in texts)
+    return f"[{', '.join(quoted)}]"
+
+
+def _empty(table: str) -> pa.Table:
+    """Make a table without rows, of which no batch has any."""
+    import pyarrow as pa
+
+    made = pa.Table.from_pandas(rows_of_frame(getattr(Results(()), table), {}), preserve_index=False)
+    for name, kind in (("fingerprint", pa.string()), ("day", pa.date32())):
+        made = made.append_column(name, pa.array([], kind))
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """Make a plain JSON value of what DuckDB gives."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return value.hex()
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case dict():
+            return {str(key): _plain(one) for key, one in value.items()}
+    return value
+
+
+_BY_NAME: dict[str, Column[Any]] = {column.name: column for column in CASE_COLUMNS}
+
+
+def _column(place: int, field: pa.Field) -> Column[Any]:
+    """Where space is short, the last one gives way first."""
+    dtype = _dtype(field.type)
+    known = _BY_NAME.get(field.name)
+    if known is not None and known.dtype == dtype and dtype in ("Float64", "Int64", "boolean"):
+        return replace(known, get=itemgetter(place), drop=place)
+    is_number = dtype in ("Float64", "Int64")
+    unit = unit_of(field.name) if is_number else None
+    return Column(
+        name=field.name,
+        title=field.name,
+        get=itemgetter(place),
+        show=partial(_shown, unit) if unit or dtype == "Float64" else str,
+        right=is_number,
+        drop=place,
+        dtype=dtype,
+    )
+
+
+def _shown(unit: str | None, value: float) -> str:
+    if unit is None:
+        return significant(value, 4)
+    return percent(value) if unit == "1" else scaled(value, unit)
+
+
+def _dtype(kind: pa.DataType) -> Dtype | Literal[""]:
+    import pyarrow.types as types
+
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_integer(kind) or (types.is_decimal(kind) and kind.scale == 0):
+        return "Int64"
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return "Float64"
+    return PANDAS_TIME if types.is_timestamp(kind) else ""

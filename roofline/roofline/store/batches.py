@@ -1,0 +1,113 @@
+"""Runs of one machine and day, written as a batch: each frame of them as Parquet, and their files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from roofline.files.places import write_whole
+from roofline.frames import FRAMES, Results
+from roofline.machine.published import DeviceTable
+from roofline.model.points import place_all
+from roofline.results.result import ResultFile
+from roofline.results.stored_runs import ENDING, RUNS
+from roofline.show.export import as_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+"""As Hive writes what is missing; readers take it for NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A file to add. ``id`` is a hash of ``content``, its bytes."""
+
+    id: str
+    content: bytes
+    result: ResultFile
+
+    @property
+    def partition(self) -> str:
+        """The folder of its machine and day in that of a table."""
+        day = self.result.when[:10] or _NO_DAY
+        return f"fingerprint={quote(self.result.machine_key, safe='')}/day={day}"
+
+
+def run_id(content: bytes) -> str:
+    """Hash the bytes of a file."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def write_batch(store: Path, runs: Sequence[Run], devices: DeviceTable) -> int:
+    """Write runs of one partition.
+
+    :param devices: published roofs, for those that were not measured.
+    :returns: how many cases they have.
+    :raises OSError: a file can't be written.
+    """
+    name = f"{runs[0].partition}/{run_id(''.join(run.id for run in runs).encode())}{ENDING}"
+    results = Results(place_all((replace(run.result, name=run.id) for run in runs), devices))
+    write_frames(store, name, results, {run.id: run.result.path.name for run in runs})
+    cases = results.cases["file"].value_counts()
+    write_whole(store / RUNS / name, _runs(runs, {str(run): int(count) for run, count in cases.items()}))
+    return len(results.cases)
+
+
+def write_frames(store: Path, name: str, results: Results, files: Mapping[str, str]) -> None:
+    """Write the frames that have rows, each into the folder of its table.
+
+    :param files: names of files by the ids of runs, which the frames have in their place.
+    :raises OSError: a file can't be written.
+    """
+    for frame in FRAMES:
+        rows = rows_of_frame(getattr(results, frame), files)
+        if len(rows):
+            write_whole(store / frame / name, as_parquet(rows))
+
+
+def rows_of_frame(frame: pd.DataFrame, files: Mapping[str, str]) -> pd.DataFrame:
+    """Make the rows of a table of a frame whose files are called by the ids of their runs.
+
+    :param files: names of files by the ids of runs.
+    """
+    # The partition says the fingerprint, and the place of a row in a frame says nothing in a table of many.
+    made = frame.drop(columns=["fingerprint", "row"], errors="ignore")
+    made.attrs = {"units": frame.attrs["units"]}
+    if "file" in made:
+        made.insert(0, "run", made["file"])
+        made["file"] = made["run"].map(files)
+    # Categories of several files are numbered differently, which not every reader puts together.
+    texts = [name for name, dtype in made.dtypes.items() if dtype in ("category", "object")]
+    return made.astype(dict.fromkeys(texts, "string"))
+
+
+def _runs(runs: Sequence[Run], cases: Mapping[str, int]) -> bytes:
+    """Make the table of runs, each in a row group of its own: it can be read without the others.
+
+    :param cases: how many each has.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    results = [run.result for run in runs]
+    table = pa.table(
+        {
+            "run": [run.id for run in runs],
+            "file": [result.path.name for result in results],
+            "machine": [result.machine_label for result in results],
+            "started_at": pa.array([result.when or None for result in results], pa.string()),
+            "commit": pa.array([result.commit for result in results], pa.string()),
+            "cases": [cases.get(run.id, 0) for run in runs],
+            "content": pa.array([run.content for run in runs], pa.binary()),
+        }
+    )
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=1, compression="zstd", use_dictionary=False)
+    return out.getvalue()
