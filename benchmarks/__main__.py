@@ -20,6 +20,7 @@ from benchmarks import (
     overhead,
     protocol_time,
     startup,
+    store_scale,
 )
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "live": gate_live.run,
     "compare": compare_speed.run,
     "kills": kills.run,
+    "store": store_scale.run,
 }
 
 
