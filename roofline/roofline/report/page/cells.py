@@ -22,7 +22,6 @@ def table_data(
     *,
     opens: Sequence[int | None] | None = None,
     sort_by: dict[str, Column[Any]] | None = None,
-    copied: bool = True,
     extra: Collection[str] = (),
     ends: Sequence[Column[Any]] = (),
 ) -> Data:
@@ -33,7 +32,6 @@ def table_data(
     :param sort_by: what has the value of a column whose own is a text, by the name of the column.
     :param extra: names of columns that are shown where all are asked for.
     :param ends: columns that are copied alone, such as the high ends of ranges.
-    :param copied: whether values are sorted by and copied. If not, the texts are, which are enough in a small table.
     """
     all_plain = [(column, [plain_value(column, row) for row in rows]) for column in columns]
     known = [(column, plain) for column, plain in all_plain if any(value is not None for value in plain)]
@@ -41,7 +39,7 @@ def table_data(
     sources = [by.get(column.name, column) for column, _ in known]
     texts = [[text_of(column, value) for value in plain] for column, plain in known]
     values = {}
-    for place, ((column, plain), source) in enumerate(zip(known, sources, strict=True) if copied else ()):
+    for place, ((column, plain), source) in enumerate(zip(known, sources, strict=True)):
         own = [_value(one) for one in plain] if source is column else _values(source, rows)
         if own != texts[place]:
             values[str(place)] = own

@@ -197,16 +197,24 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     assert data["checks"]["shown"] == [["finite", "passed", "the last output is finite"]]
     assert data["rounds"] == {
         "steps": 2,
-        "time": {"title": "step", "unit": "s", "values": [0.1, 0.15, 0.1], "shown": ["100 ms", "150 ms", "100 ms"]},
+        "time": {
+            "name": "step_time_s",
+            "title": "step",
+            "unit": "s",
+            "values": [0.1, 0.15, 0.1],
+            "shown": ["100 ms", "150 ms", "100 ms"],
+        },
         "disturbed": {"1": "steal"},
         "readings": [
             {
+                "name": "sm_clock_hz",
                 "title": "SM clock",
                 "unit": "Hz",
                 "values": [1.41e9, 1.2e9, 1.41e9],
                 "shown": ["1.41 GHz", "1.20 GHz", "1.41 GHz"],
             },
             {
+                "name": "temperature_c",
                 "title": "temperature",
                 "unit": "°C",
                 "values": [50.0, None, 62.0],
@@ -318,8 +326,9 @@ def test_only_what_has_a_point_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_a_step_is_taken_apart(tmp_path: Path) -> None:
-    """By what bounds it, by operation and by part of its memory, where that was recorded. The whole has no bar. What is
-    kept for the backward pass may be more than the results: the batch is in it.
+    """By what bounds it, by operation and by part of its memory, where that was recorded; copied with the names and
+    values of CSV. The whole has no bar. What is kept for the backward pass may be more than the results: the batch is
+    in it.
     """
     parts = {"parameter_byte": 10**9, "activation_byte": 2 * 10**9, "saved_for_backward_byte": 3 * 10**9}
     timed = build.timed(build.operation(time_s=0.08), work=build.work(**parts))
@@ -330,6 +339,13 @@ def test_a_step_is_taken_apart(tmp_path: Path) -> None:
         *("mm\n  fp32 1024x1024x1024", "outside of operations", "step")
     ]
     assert worst["bars"] == {"names": ["time_s", "speed_of_light_s"], "rows": 2}
+    values = worst["table"]["values"]
+    copied = {name: values.get(str(place)) for place, name in enumerate(columns(worst["table"]))}
+    assert (copied["operation"], copied["time_s"]) == (["aten::mm", "outside of operations", "step"], [0.08, 0.02, 0.1])
+    assert worst["table"]["ends"] == [
+        {"name": "dtype", "values": ["fp32", None, None]},
+        {"name": "shape", "values": ["1024x1024x1024", None, None]},
+    ]
     assert memory["table"]["shown"] == [
         *(
             ["parameters", "1.00 GB"],

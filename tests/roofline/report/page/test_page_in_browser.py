@@ -148,17 +148,22 @@ def test_all_columns_are_shown_and_copied(shown: sync_api.Page) -> None:
     every.click()
     assert "precision" in headings.all_inner_texts()
     every.click()
-    copied = shown.evaluate("""async () => {
-        let text = "";
-        navigator.clipboard.writeText = async (given) => { text = given; };
-        document.querySelector("#machine-0 .bar button").click();
-        await new Promise((resolve) => setTimeout(resolve, 0));
-        return text;
-    }""")
-    head, first, *_ = copied.splitlines()
-    row = dict(zip(head.split(","), first.split(","), strict=True))
+    row = _first_copied(shown, "#machine-0 .bar button")
     assert (row["intensity_low_flop_per_byte"], row["intensity_high_flop_per_byte"]) == ("25", "100")
     assert (row["fraction_of_roof_low"], row["fraction_of_roof_high"]) == ("0.02", "0.08")
+
+
+def _first_copied(shown: sync_api.Page, button: str) -> dict[str, str]:
+    """The first row that a button copies."""
+    copied = """async (button) => {
+        let text = "";
+        navigator.clipboard.writeText = async (given) => { text = given; };
+        document.querySelector(button).click();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        return text;
+    }"""
+    head, first, *_ = shown.evaluate(copied, button).splitlines()
+    return dict(zip(head.split(","), first.split(","), strict=True))
 
 
 def test_no_spreadsheet_runs_what_was_copied(shown: sync_api.Page) -> None:
@@ -169,7 +174,7 @@ def test_no_spreadsheet_runs_what_was_copied(shown: sync_api.Page) -> None:
 
 
 def test_a_text_is_sorted_by_its_number(shown: sync_api.Page) -> None:
-    """In tables that nobody copies, which have no values beside their texts."""
+    """Such as a range, which has no other value."""
     texts = ["1.28 ms", "-542 µs", "2.73 T", "65", "100 % fp32", "none", "-"]
     amount = "(texts) => texts.map((text) => amountOf({columns: [{right: true}], shown: [[text]]}, 0, 0))"
     assert shown.evaluate(amount, texts) == [1.28 * 1e-3, -542 * 1e-6, 2.73 * 1e12, 65, 100, "none", None]
@@ -216,7 +221,7 @@ def test_an_older_session_opens_from_the_newest(shown: sync_api.Page) -> None:
 
 
 def test_readings_stand_below_the_times_of_rounds(shown: sync_api.Page) -> None:
-    """Over one axis, whose labels stand below all of them."""
+    """Over one axis, whose labels stand below all of them. Their table is copied by the names that frames have."""
     shown.get_by_role("button", name="slow-train-b32-fp32", exact=True).first.click()
     shown.wait_for_selector("#case .main-svg")
     tops = "(texts) => texts.map((text) => text.getBoundingClientRect().top)"
@@ -224,6 +229,8 @@ def test_readings_stand_below_the_times_of_rounds(shown: sync_api.Page) -> None:
     assert min(across) > max(up)
     titles = [shown.locator(f"#case .{axis}title").text_content() for axis in ("x", "y", "y2", "y3")]
     assert titles == ["round", "step", "power", "temperature"]
+    copied = {"round": "1", "step_time_s": "0.5", "power_w": "200", "temperature_c": "60"}
+    assert _first_copied(shown, "#case details button") == copied
     shown.keyboard.press("Escape")
 
 

@@ -359,13 +359,17 @@ const roofline = (() => {
     const table = {
       columns: [
         { title: "round", right: true },
-        ...parts.map((part) => ({ title: part.title, right: true })),
+        ...parts.map(({ name, title }) => ({ name, title, right: true })),
         ...(marked ? [{ title: "disturbed" }] : []),
       ],
       shown: rows.map((round) => [
         String(round + 1), ...parts.map((part) => part.shown[round] ?? "-"), ...(marked ? [disturbed[round] ?? "-"] : []),
       ]),
-      values: Object.fromEntries(parts.map((part, index) => [index + 1, part.values])),
+      values: {
+        0: rows.map((round) => round + 1),
+        ...Object.fromEntries(parts.map((part, index) => [index + 1, rows.map((round) => part.values[round] ?? null)])),
+        ...(marked ? { [parts.length + 1]: rows.map((round) => disturbed[round] ?? null) } : {}),
+      },
     };
     place.append(element(
       "details", {}, element("summary", { text: "Rounds as a table" }), tableOf(table, { label: `Rounds of ${one.id}` }),

@@ -80,7 +80,7 @@ function compare(a, b, down) {
 
 const PREFIXES = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
 
-// What a cell is sorted by and drawn as: where it has no value, the number that a text such as "1.28 ms" begins with.
+// What a cell is sorted by and drawn as: where it has no value, the number that a text such as "1.28-2.5" begins with.
 function amountOf(data, row, index) {
   if (data.values?.[index]) return data.values[index][row];
   const text = data.shown[row][index];
@@ -166,10 +166,8 @@ function tableOf(data, { label, open = null, opens = "case", first = MOST_ROWS }
     state.words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     fill();
   });
-  // Without values the texts are copied, with their units, under the titles.
-  const heading = data.values ? nameOf : (column) => column.title;
   const copies = copyButton("Copy as CSV", () => `${rows().length} rows`, () => csvOf(
-    [...data.columns.map(heading), ...ends.map(({ name }) => name)],
+    [...data.columns.map(nameOf), ...ends.map(({ name }) => name)],
     rows().map((row) => [...data.columns.map((_, index) => valueOf(data, row, index)), ...ends.map(({ values }) => values[row])]),
   ));
   const all = element("button", { type: "button", text: "All columns", "aria-pressed": "false" });

@@ -55,8 +55,8 @@ def case_data(
     parts = {
         "standing": standing,
         "unknown": point.placement.why_not,
-        "checks": table_data(_CHECKS, checks, copied=False) if checks else None,
-        "flags": table_data(_FLAGS, point.flags, copied=False) if point.flags else None,
+        "checks": table_data(_CHECKS, checks) if checks else None,
+        "flags": table_data(_FLAGS, point.flags) if point.flags else None,
         "rounds": _rounds(point),
         "step": step_data(point),
     }
@@ -111,6 +111,7 @@ def _rounds(point: Point) -> Data | None:
 def _series(column: Column[Any], values: Sequence[float]) -> Data:
     """Values of the rounds; a reading that a round lacks is NaN there, and null here."""
     return {
+        "name": column.name,
         "title": one_line(column.title),
         "unit": unit_of(column.name),
         "values": [rounded(value) if math.isfinite(value) else None for value in values],

@@ -13,7 +13,7 @@ from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_table, reconciliation_table
-from roofline.show.operation_tables import brief, limits_table, outside_table, taken_apart, worst_table
+from roofline.show.operation_tables import Line, brief, limits_table, outside_table, taken_apart, worst_table
 from roofline.show.step_notes import short
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import scaled
@@ -21,6 +21,11 @@ from roofline.text.units import scaled
 _MOST = 15
 """Operations or kernels of a table: the others stand in one row."""
 _TIME, _LIGHT, _BYTE = "time_s", "speed_of_light_s", "byte"
+_OPERATION: Column[Line] = words(
+    "operation", get=lambda line: line.name if line.one is None else line.one.operation.name
+)
+_SHAPE = ("dtype", "shape")
+"""An operation is copied as `operations.csv` has it: what one text shows of it stands in three columns there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,8 @@ def _operations(point: Point, record: Record) -> Iterator[Data]:
         yield _titled(limits_table(taken[0]))
         worst = worst_table(taken[0], _MOST, by_kind=False)
         # The last row is the whole step.
-        yield _titled(worst, bars=(_TIME, _LIGHT), rows=len(worst.rows) - 1)
+        shape = [column for column in worst.columns if column.name in _SHAPE]
+        yield _titled(worst, bars=(_TIME, _LIGHT), rows=len(worst.rows) - 1, sort_by={"name": _OPERATION}, ends=shape)
     elif profile is not None and profile.outside and step_s is not None and usable(step_s):
         yield _titled(outside_table(point, profile, step_s, left_out[0][1], _MOST), bars=(_TIME,))
     elif point.sol.method == "operations" and point.sol.time_s:
@@ -124,8 +130,10 @@ def _memory(record: Record) -> Iterator[Data]:
         yield _titled(table, bars=(_BYTE,))
 
 
-def _titled(table: Table[Any], bars: Sequence[str] = (), rows: int | None = None) -> Data:
-    """:param rows: how many of them the bars are of; None: all."""
-    shown = table_data(table.displayed(), table.rows, copied=False)
+def _titled(table: Table[Any], bars: Sequence[str] = (), rows: int | None = None, **copied: Any) -> Data:
+    """:param rows: how many of them the bars are of; None: all.
+    :param copied: what is copied beside or in place of what is shown, as `table_data` takes it.
+    """
+    shown = table_data(table.displayed(), table.rows, **copied)
     made = {"title": table.title, "table": shown, "notes": list(table.notes)}
     return {**made, "bars": {"names": list(bars), "rows": len(table.rows) if rows is None else rows}} if bars else made
