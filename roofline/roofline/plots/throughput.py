@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, runs_of
+from roofline.model.throughputs import NEAR_BEST, knee
 from roofline.plots.layout import beside, draw_heading, width_of
 from roofline.plots.style import DARK, PLAIN, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Mode
-from roofline.text.units import significant
+from roofline.text.units import percent, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +27,9 @@ _SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
 MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measured:
+    point: Point
     model: str
     mode: Mode
     precision: str
@@ -36,6 +38,23 @@ class Measured:
     unit: str
     rate: float
     deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Throughputs that differ in their batch size alone: of several sizes, the smallest first.
+
+    ``place`` is that of the knee (see `roofline.model.throughputs.knee`).
+    """
+
+    measured: tuple[Measured, ...]
+    place: int | None
+
+    @property
+    def knee(self) -> Measured | None:
+        """At the knee; None where margins leave it open, and where the largest batch still gains."""
+        one = None if self.place is None else self.measured[self.place]
+        return None if one is self.measured[-1] else one
 
 
 class Throughput:
@@ -52,18 +71,27 @@ class Throughput:
         self.points = [point for point, _ in found]
         self.measured = [one for _, one in found]
         self.mode, self._style = mode, style
-        self.lines = [_READ_IT, *filter(None, [runs_of(self.points)])]
+        self.knees = [curve.knee for curve in curves(self.measured) if curve.knee is not None]
+        self.lines = _how_to_read([self])
         self.legend = _legend(self.measured, style)
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
-        _draw(axes, self.measured, self._style)
+        _draw(axes, self.measured, self.knees, self._style)
         axes.set_title(MODES[self.mode], fontsize=10.5, color=DARK, loc="left")
         units = {one.unit for one in self.measured}
         axes.set_ylabel(f"{units.pop() if len(units) == 1 else 'sample'}s/s", fontsize=10, color=DARK)
 
 
 _READ_IT = "median of the rounds, bars: one standard deviation; what stands around a tick is of that batch size"
+KNEE = f"the knee, the smallest batch with at least {percent(NEAR_BEST)} of the best throughput"
+_RING: dict[str, Any] = {"markersize": 13, "fillstyle": "none", "markeredgewidth": 1.2, "label": "_knee"}
+
+
+def _how_to_read(panels: Sequence[Throughput]) -> list[str]:
+    ring = [f"ring: {KNEE}"] if any(panel.knees for panel in panels) else []
+    runs = runs_of(point for panel in panels for point in panel.points)
+    return [_READ_IT, *ring, *filter(None, [runs])]
 
 
 def modes_of(points: Sequence[Point]) -> list[Mode]:
@@ -87,8 +115,7 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
         panel.draw(axes)
         if index > 0 and axes.get_ylabel() == figure.axes[0].get_ylabel():
             axes.set_ylabel("")
-    runs = runs_of(point for panel in panels for point in panel.points)
-    draw_heading(figure, title, [_READ_IT, *filter(None, [runs])], over=0.4, across=width + 2)
+    draw_heading(figure, title, _how_to_read(panels), over=0.4, across=width + 2)
     handles = _legend([one for panel in panels for one in panel.measured], style)
     columns = math.ceil(len(handles) / _LEGEND_ROWS)
     axes.legend(handles=handles, ncols=columns, fontsize=9, **beside(axes, (1, 1), (0.2, 0.15)))
@@ -109,11 +136,24 @@ def measured_of(point: Point) -> Measured | None:
     case = record.case
     deviation = rate * (point.spread or 0.0)
     return Measured(
-        case.model, case.mode, case.precision, variant(record), case.batch, case.sample_unit, rate, deviation
+        point, case.model, case.mode, case.precision, variant(record), case.batch, case.sample_unit, rate, deviation
     )
 
 
-def _draw(axes: Axes, measured: Sequence[Measured], style: Style) -> None:
+def curves(measured: Sequence[Measured]) -> list[Curve]:
+    """Throughputs of one machine as curves; a series with several workloads of one batch size is none."""
+    series: dict[tuple[str, ...], list[Measured]] = {}
+    for one in measured:
+        series.setdefault((one.model, one.mode, one.precision, one.variant, one.unit), []).append(one)
+    found = []
+    for of in series.values():
+        if 1 < len({one.batch for one in of}) == len(of):
+            in_order = sorted(of, key=lambda one: one.batch)
+            found.append(Curve(tuple(in_order), knee([one.point for one in in_order])))
+    return found
+
+
+def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], style: Style) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)
@@ -139,7 +179,9 @@ def _draw(axes: Axes, measured: Sequence[Measured], style: Style) -> None:
             (one for one in measured if (one.model, one.precision, one.variant) == (model, precision, named)),
             key=lambda one: one.batch,
         )
-        axes.errorbar(  # beside each other, else one hides the other's bar
+        # Beside each other, else one hides the other's bar.
+        transform = axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
+        axes.errorbar(
             [one.batch for one in line],
             [one.rate for one in line],
             yerr=[one.deviation or math.nan for one in line],  # a spread that isn't known is no spread of 0
@@ -155,8 +197,12 @@ def _draw(axes: Axes, measured: Sequence[Measured], style: Style) -> None:
             linestyle=style.line(named) if len({one.batch for one in line}) == len(line) else "",
             elinewidth=1.2,
             capsize=3,
-            transform=axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans),
+            transform=transform,
         )
+        rings = [one for one in line if one in knees]
+        if rings:
+            across, up = [one.batch for one in rings], [one.rate for one in rings]
+            axes.plot(across, up, "o", markeredgecolor=style.color(model), transform=transform, **_RING)
 
 
 def _side_step(batches: Sequence[int], series: int, across: float) -> float:

@@ -231,6 +231,26 @@ def test_throughput_is_told_in_the_unit_of_its_cases(tmp_path: Path, units: tupl
     assert [axes.get_ylabel() for axes in figure.axes] == [label, "tokens/s"]
 
 
+def test_a_ring_is_around_the_knee(tmp_path: Path) -> None:
+    """Of a curve that has one, with a line that says what it is; where the largest batch still gains there is none."""
+    points = _points(
+        tmp_path,
+        *(
+            build.record(case=build.case(model=model, batch=batch), timing=build.timing(batch / rate, margin=0.001))
+            for model, rates in (("knee", (10.0, 20.0, 20.1)), ("rising", (10.0, 20.0, 40.0)))
+            for batch, rate in zip((1, 2, 4), rates, strict=True)
+        ),
+    )
+    figure = throughput_figure(points, "title", _style(points))
+    assert figure is not None
+    rings = [line.get_xydata().tolist() for line in figure.axes[0].lines if line.get_label() == "_knee"]
+    assert rings == [[[2.0, pytest.approx(20.0)]]]
+    assert "ring: the knee, the smallest batch with at least 90 % of the best" in _heading(figure)
+    rising = throughput_figure(points[3:], "title", _style(points))
+    assert rising is not None
+    assert "ring" not in _heading(rising)
+
+
 def test_two_workloads_of_one_batch_size_have_no_line_between_them(tmp_path: Path) -> None:
     """They are no course over the batch size."""
     records = [

@@ -11,6 +11,7 @@ from typing import Any
 from roofline.model.points import Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
+from roofline.report.page.batch_data import batch_table
 from roofline.show.machines import Machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
@@ -138,6 +139,9 @@ def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str
     )
     yield _shown(document_tables.timings(shown))
     yield from _pictures(("throughput", "variability", "rounds"), figures)
+    scaling = batch_table(shown)
+    if scaling.rows:
+        yield _shown(scaling)
     taken = taken_apart(shown)[0]
     if taken:
         yield _shown(cases_table(taken, ()))

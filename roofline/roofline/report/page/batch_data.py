@@ -9,34 +9,25 @@ from itertools import pairwise
 from operator import attrgetter
 
 from roofline.model.points import Point
-from roofline.model.throughputs import NEAR_BEST, apart_by_margins, knee
-from roofline.plots.throughput import Measured, measured_of
+from roofline.model.throughputs import apart_by_margins
+from roofline.plots.throughput import KNEE, Curve, Measured, curves, measured_of
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.machines import by_machine, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.units import percent, signed
+from roofline.text.units import signed
 
 _CLIFF = "throughput_cliff"
 _READ_IT = "Median of the rounds; bars: one standard deviation"
-_RING = f"Ring: the knee, the smallest batch with at least {percent(NEAR_BEST)} of the best throughput"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sized:
-    """A case with its batch size, and its row in the machine's table."""
-
-    row: int
-    point: Point
-    batch: int
+_RING = f"Ring: {KNEE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
     """Two batch sizes of one curve, next to each other. ``knee`` says where the curve has its knee."""
 
-    before: _Sized
-    after: _Sized
+    before: Measured
+    after: Measured
     knee: str
 
     @property
@@ -81,24 +72,29 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data |
     :param points: all rows of its table, in their order.
     :param numbers: those of the points, by which they are opened.
     """
-    measured = [(row, one) for row, point in enumerate(points) if (one := measured_of(point)) is not None]
+    measured = _measured(points)
     if not measured:
         return None
-    steps, knees = _steps(points, measured)
+    row_of = {id(point): row for row, point in enumerate(points)}
+    found = curves(measured)
+    steps, knees = _steps(found), [curve.knee for curve in found if curve.knee is not None]
     return {
         "points": [
             {
-                "row": row,
+                "row": row_of[id(one.point)],
                 "batch": one.batch,
                 "rate": rounded(one.rate),
                 "deviation": rounded(one.deviation),
-                **({"knee": True} if row in knees else {}),
+                **({"knee": True} if one in knees else {}),
             }
-            for row, one in measured
+            for one in measured
         ],
         "notes": [_READ_IT, *([_RING] if knees else [])],
         "scaling": table_data(
-            _COLUMNS, steps, opens=[numbers[step.after.row] for step in steps], extra=("model", "mode", "precision")
+            _COLUMNS,
+            steps,
+            opens=[numbers[row_of[id(step.after.point)]] for step in steps],
+            extra=("model", "mode", "precision"),
         ),
     }
 
@@ -106,44 +102,27 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data |
 def batch_table(points: Sequence[Point]) -> Table[_Step]:
     """The steps of all curves of all machines."""
     names = machine_names(points)
-    rows: list[_Step] = []
-    for own in by_machine(points).values():
-        measured = [(row, one) for row, point in enumerate(own) if (one := measured_of(point)) is not None]
-        rows += _steps(own, measured)[0]
+    rows = [step for own in by_machine(points).values() for step in _steps(curves(_measured(own)))]
     machines: Column[_Step] = words("machine", get=lambda step: names[machine_of(step.after.point)])
     return Table(title="Batch scaling", columns=[machines, *_COLUMNS], rows=rows)
 
 
-def _steps(points: Sequence[Point], measured: Sequence[tuple[int, Measured]]) -> tuple[list[_Step], set[int]]:
-    """The steps of the curves of one machine, and the rows at their knees."""
-    steps: list[_Step] = []
-    knees: set[int] = set()
-    for curve in _curves(points, measured):
-        place = knee([one.point for one in curve])
-        told = _told(curve, place)
-        steps += [_Step(before=before, after=after, knee=told) for before, after in pairwise(curve)]
-        if place is not None and curve[place] is not curve[-1]:
-            knees.add(curve[place].row)
-    return steps, knees
+def _measured(points: Sequence[Point]) -> list[Measured]:
+    return [one for point in points if (one := measured_of(point)) is not None]
 
 
-def _told(curve: Sequence[_Sized], place: int | None) -> str:
-    """The batch size at the knee: between which it lies where it isn't one that was measured."""
-    if place is None:
-        return "margins too wide"
-    if curve[place] is curve[-1]:
-        return f"above {curve[-2].batch}"
-    return f"{curve[0].batch} or less" if place == 0 else str(curve[place].batch)
-
-
-def _curves(points: Sequence[Point], measured: Sequence[tuple[int, Measured]]) -> list[list[_Sized]]:
-    """Series of several batch sizes, the smallest first; none with several workloads of one batch size."""
-    series: dict[tuple[str, ...], list[_Sized]] = {}
-    for row, one in measured:
-        key = (one.model, one.mode, one.precision, one.variant, one.unit)
-        series.setdefault(key, []).append(_Sized(row=row, point=points[row], batch=one.batch))
+def _steps(found: Sequence[Curve]) -> list[_Step]:
     return [
-        sorted(curve, key=lambda one: one.batch)
-        for curve in series.values()
-        if 1 < len({one.batch for one in curve}) == len(curve)
+        _Step(before=before, after=after, knee=_told(curve))
+        for curve in found
+        for before, after in pairwise(curve.measured)
     ]
+
+
+def _told(curve: Curve) -> str:
+    """The batch size at the knee: between which it lies where it isn't one that was measured."""
+    if curve.place is None:
+        return "margins too wide"
+    if curve.knee is None:
+        return f"above {curve.measured[-2].batch}"
+    return f"{curve.knee.batch} or less" if curve.place == 0 else str(curve.knee.batch)
