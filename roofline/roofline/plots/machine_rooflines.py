@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,32 +11,35 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size, published_beside
-from roofline.plots.style import DARK, number_axis, style_for, tidy
+from roofline.plots.style import DARK, FAINT, handle, number_axis, style_for, tidy
+from roofline.show.machines import machine_of
 from roofline.text.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_MACHINES = 10
-"""More colours can't be told apart."""
+MOST_COLORS = 10
+"""More can't be told apart."""
+_MOST_VECTORS = 2000
+"""Points of an SVG: as many more take megabytes, and are a picture in it instead."""
 _AXES_HEIGHT = 5.0
 """Inches."""
 
 
 class Machines:
-    """The cases of each machine in its colour; of the precisions each has its marker.
+    """The cases of each machine in its colour; of the precisions each has its marker. Above `MOST_COLORS` machines
+    those with the same device share a colour.
 
     :param by_machine: points by the name of their machine, at least one of each.
     :param by_share: as shares of each machine's own roof.
     """
 
     def __init__(self, by_machine: Mapping[str, Sequence[Point]], *, by_share: bool) -> None:
-        drawn = dict(list(by_machine.items())[:MOST_MACHINES])
-        self._contents = {name: Content(points) for name, points in drawn.items()}
+        self._contents = {name: Content(points) for name, points in by_machine.items()}
         self._published = {
             name: Roofs(roofs=tuple(published_beside(points, self._contents[name].roofs.roofs)))
-            for name, points in drawn.items()
+            for name, points in by_machine.items()
         }
         self._by_share = by_share
         self._placed = {
@@ -43,16 +47,19 @@ class Machines:
             for name, content in self._contents.items()
         }
         placed = [one for of_machine in self._placed.values() for one in of_machine]
-        self._style = style_for(drawn, (one.record.case.precision for one in placed))
-        left_out = sum(map(len, drawn.values())) - len(placed)
-        more = len(by_machine) - len(drawn)
+        self._named, others = _colors_named(by_machine)
+        self._style = style_for(self._named.values(), (one.record.case.precision for one in placed))
+        self._as_picture = len(placed) > _MOST_VECTORS
+        left_out = sum(map(len, by_machine.values())) - len(placed)
         self.lines = ["bar: range from most to least bytes"]
         if not by_share:
             self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
-        self.footer += [f"Not drawn, for want of colours: {counted(more, 'machine')}"] * bool(more)
         self.legend = [
-            *self._style.model_handles(name for name, of_machine in self._placed.items() if of_machine),
+            *self._style.model_handles(
+                self._named[name] for name, of_machine in self._placed.items() if of_machine and name in self._named
+            ),
+            *([handle(counted(others, "other machine"), color=FAINT)] if others else []),
             *self._style.precision_handles(one.record.case.precision for one in placed),
         ]
 
@@ -84,16 +91,20 @@ class Machines:
             axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
             for name, content in self._contents.items():
                 for roofs, style in ((content.roofs, "-"), (self._published[name], ":")):
-                    _draw_roofs(axes, roofs, content.used, self._style.color(name), style)
-        for name, of_machine in self._placed.items():
-            self._draw_points(axes, of_machine, self._style.color(name))
+                    _draw_roofs(axes, roofs, content.used, self._color(name), style)
+        for name in sorted(self._placed, key=self._named.__contains__):  # the others below those with a colour
+            self._draw_points(axes, self._placed[name], self._color(name))
         if self._by_share:
             axes.set_ylim(bottom=0)
+
+    def _color(self, machine: str) -> str:
+        return self._style.color(self._named[machine]) if machine in self._named else FAINT
 
     def _draw_points(self, axes: Axes, of_machine: Sequence[Placed], color: str) -> None:
         """Those of one look together: a file of thousands of lines by themselves takes megabytes."""
         across = [math.sqrt(one.low * one.high) for one in of_machine]
         bars: dict[str, Any] = {"color": color, "linewidth": 1.2, "alpha": 0.5, "zorder": 3}
+        bars["rasterized"] = self._as_picture
         if self._by_share:
             shares = [_shares(one) or (0.0, 0.0) for one in of_machine]
             up = [100 * math.sqrt(low * high) for low, high in shares]
@@ -117,7 +128,20 @@ class Machines:
                 markeredgecolor=color if hollow else "white",
                 markeredgewidth=1.5 if hollow else 0.7,
                 zorder=4,
+                rasterized=self._as_picture,
             )
+
+
+def _colors_named(by_machine: Mapping[str, Sequence[Point]]) -> tuple[dict[str, str], int]:
+    """What the colour of each machine stands for, and how many machines have none: those of rare devices."""
+    if len(by_machine) <= MOST_COLORS:
+        return {name: name for name in by_machine}, 0
+    devices = {name: machine_of(points[0]).device or "unknown device" for name, points in by_machine.items()}
+    most = dict(Counter(devices.values()).most_common(MOST_COLORS))
+    named = {
+        name: f"{device} ({counted(most[device], 'machine')})" for name, device in devices.items() if device in most
+    }
+    return named, len(devices) - len(named)
 
 
 def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure | None:

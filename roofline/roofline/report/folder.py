@@ -118,7 +118,10 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
     if few_machines(runs):
         paths, notes = draw(points, folder, FORMS, write)
     else:
-        notes.append(f"no figures of each, and no tables here, of more than {MOST_DRAWN} machines: the page has all")
+        notes.append(
+            f"no figures of each, and no tables here, of more than {MOST_DRAWN} machines: the page has all, and a"
+            " report of the files of a few has theirs"
+        )
     paths += draw_machines(points, folder, FORMS, write)
     try:
         paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write, extras.baseline)

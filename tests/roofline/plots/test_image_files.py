@@ -1,5 +1,6 @@
 """Figures are drawn for every device, name what they leave out, and keep their texts apart. They never fail."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -378,6 +379,22 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     assert overlaps(figure) == []
     assert machines_figure({"a": one}) is None
     assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []
+
+
+def test_machines_of_one_device_share_a_colour_where_there_are_many(tmp_path: Path) -> None:
+    """All are drawn: of a cluster whoever differs from its like is looked for. Rare devices are grey."""
+    (cpu,) = _points(tmp_path, build.record())
+    gpu = replace(cpu, device=build.CUDA)
+    rare = [replace(cpu, device=Device(kind="cpu", name=f"CPU {number}")) for number in range(10)]
+    figure = machines_figure({f"m{number}": [one] for number, one in enumerate([*rare, cpu, cpu, gpu])})
+    assert figure is not None
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    told = [text.get_text() for text in legend.get_texts()]
+    assert "AMD EPYC 7B13 (2 machines)" in told
+    assert "2 other machines" in told
+    assert len(_markers(figure)) == 13
+    assert overlaps(figure) == []
 
 
 def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
