@@ -7,11 +7,12 @@ without any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
+from itertools import chain, islice, repeat, starmap
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Roof, Rounds
@@ -31,6 +32,7 @@ from roofline.show.reasons import (
 from roofline.show.tables import Column, Dtype, Table, plain_value
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 
@@ -82,44 +84,48 @@ class Results:
         A parameter (``param_...``) is NA where a test has none of that name, a note (``note_...``) where nobody wrote
         it; neither is listed.
         """
-        columns = {column.name: column for column in CASE_COLUMNS}
-        shown = cases(self.points)
-        gaps = [
-            *_gaps("cases", self.cases, shown, lambda point: point, lambda point, name: _why_na(point, columns[name])),
-            *_gaps("rounds", self.rounds, _point_of_each_round(shown), lambda point: point, why_no_series),
-            *_gaps("operations", self.operations, self._operations.rows, _OF_OPERATION, why_not_of_operation),
-            *_gaps("kernels", self.kernels, self._kernels.rows, attrgetter("point"), why_not_of_kernel),
-            *_gaps("roofs", self.roofs, self._roofs, itemgetter(0), lambda row, name: why_not_of_roof(row[1], name)),
-            *_gaps("machines", self.machines, self._machines, lambda point: point, why_not_of_machine),
-        ]
-        return frame_of_values(
-            {
-                name: ([gap[place] for gap in gaps], "Int64" if name in ("row", "rows") else "category")
-                for place, name in enumerate(_GAP)
-            }
-        )
+        return _missing([self._gaps(name) for name in FRAMES[:-1]])
+
+    def each(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Each frame by its name, in the order of `FRAMES`, made anew and kept by nobody here.
+
+        All frames of many results together take more memory than the results.
+        """
+        gaps = []
+        for name in FRAMES[:-1]:
+            own = Results(self.points, self.skipped)
+            yield name, getattr(own, name)
+            gaps.append(own._gaps(name))
+            del own
+        yield FRAMES[-1], _missing(gaps)
+
+    def _gaps(self, name: str) -> _Gaps:
+        """What `missing` says of one frame."""
+        rows_of, point_of, why = _MADE_OF[name]
+        rows = rows_of(self)
+        counts = [len(_rounds(point).wall_s) for point in rows] if name == "rounds" else 1
+        return _gaps(name, getattr(self, name), rows, counts, point_of, why)
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
         """A row for each timed round: its steps and times, and what the machine reported meanwhile."""
-        columns: dict[str, tuple[list[Any], Dtype]] = {
-            **{name: ([], "category") for name in ("case", "machine", "file")},
-            **{name: ([], "Int64") for name in ("round", "steps")},
-            "step_time_s": ([], "Float64"),
-            **{name: ([], dtype) for name, dtype in _SERIES.items()},
-        }
         shown = cases(self.points)
-        noted = notes_of(shown)
-        columns |= {column.name: ([], "category") for column in noted}
-        for point in shown:
-            count = _round_count(point)
-            of_point = {**_key(point), **{column.name: column.get(point) for column in noted}}
-            of_rounds = {"round": range(count), **_rounds(point)}
-            for name, (column, _) in columns.items():
-                values = of_rounds.get(name, ()) if name not in of_point else [of_point[name]] * count
-                column.extend(values)
-                column.extend([None] * (count - len(values)))
-        return frame_of_values(columns)
+
+        def of_points(name: str, get: Callable[[Point], Any]) -> tuple[str, list[Any], Dtype]:
+            values = [value for point in shown for value in repeat(get(point), len(_rounds(point).wall_s))]
+            return name, values, "category"
+
+        def of_rounds(name: str, dtype: Dtype) -> tuple[str, list[Any], Dtype]:
+            return name, [value for point in shown for value in _rounds(point).values_of(name)], dtype
+
+        noted = [(column.name, column.get) for column in notes_of(shown)]
+        return frame_of_values(
+            chain(
+                starmap(of_points, _KEY.items()),
+                starmap(of_rounds, _OF_ROUNDS.items()),
+                starmap(of_points, noted),
+            )
+        )
 
     @cached_property
     def operations(self) -> pd.DataFrame:
@@ -167,7 +173,7 @@ class Results:
         """A row for each machine and label: processor, device, versions, threads and limits."""
         rows = [_machine(point) for point in self._machines]
         names = dict.fromkeys([*_MACHINE_DTYPES, *(name for row in rows for name in row)])
-        return frame_of_values({name: ([row.get(name) for row in rows], _machine_dtype(name)) for name in names})
+        return frame_of_values((name, [row.get(name) for row in rows], _machine_dtype(name)) for name in names)
 
     @cached_property
     def _machines(self) -> list[Point]:
@@ -178,40 +184,85 @@ class Results:
         return list(first.values())
 
 
-_OF_OPERATION = attrgetter("case.point")
-
-_GAP = ("table", "row", "rows", "case", "machine", "file", "column", "reason")
+_GAP: Mapping[str, Dtype] = {
+    "table": "category",
+    "row": "Int64",
+    "rows": "Int64",
+    **dict.fromkeys(("case", "machine", "file", "column", "reason"), "category"),
+}
 """The columns of `Results.missing`."""
+
+_Gaps = dict[str, "np.ndarray[Any, Any]"]
+"""Rows of `Results.missing`: by each name of `_GAP` the values. Texts are objects, of which each stands once."""
 
 
 def _gaps(
     table: str,
     made: pd.DataFrame,
     rows: Sequence[Row],
+    counts: Sequence[int] | int,
     point_of: Callable[[Row], Point],
     why: Callable[[Row, str], str],
-) -> list[tuple[Any, ...]]:
-    """What `Results.missing` has of one frame: values of `_GAP`.
+) -> _Gaps:
+    """What `Results.missing` has of one frame.
 
     :param rows: what its rows were made of.
+    :param counts: how many of its rows each of them made.
     """
     import numpy as np
+    import pandas as pd
 
-    # Rounds that follow each other are of one point, which tells all that is said of them.
-    begins = [row is not before for row, before in zip(rows, [None, *rows], strict=False)]
-    owners = [row for row, begun in zip(rows, begins, strict=True) if begun]
-    owner_of = np.cumsum(begins) - 1
-    places = [_place(table, point_of(row)) for row in owners]
-    found: dict[tuple[Any, ...], list[int]] = {}
-    for column in (str(name) for name in made.columns if not str(name).startswith(("param_", "note_"))):
+    owner_of = np.repeat(np.arange(len(rows)), counts)
+    columns = [name for name in map(str, made.columns) if not name.startswith(("param_", "note_"))]
+    reasons: dict[str, int] = {}
+    found = []
+    for number, column in enumerate(columns):
         missing = made[column].isna().to_numpy().nonzero()[0]
-        distinct, firsts, counts = np.unique(owner_of[missing], return_index=True, return_counts=True)
-        for owner, first, count in zip(distinct.tolist(), missing[firsts].tolist(), counts.tolist(), strict=True):
-            apart = owner if table == "cases" else 0
-            gap = found.setdefault((apart, *places[owner], column, why(owners[owner], column)), [first, 0])
-            gap[1] += count
-    gaps = [(table, first, count, *of[1:]) for of, (first, count) in found.items()]
-    return sorted(gaps, key=itemgetter(1))
+        # Rows that follow each other have one owner, which tells all that is said of them.
+        owners, firsts, times = np.unique(owner_of[missing], return_index=True, return_counts=True)
+        told = [reasons.setdefault(why(rows[owner], column), len(reasons)) for owner in owners.tolist()]
+        found.append(
+            pd.DataFrame(
+                {
+                    "owner": owners,
+                    "column": np.full(len(owners), number),
+                    "reason": np.array(told, dtype=int),
+                    "row": missing[firsts],
+                    "rows": times,
+                }
+            )
+        )
+    gaps = pd.concat(found)
+    places = [_place(table, point_of(row)) for row in rows]
+    if table == "cases":
+        gaps["place"] = gaps["owner"]
+    else:
+        known: dict[object, int] = {}
+        gaps["place"] = np.array([known.setdefault(place, len(known)) for place in places], dtype=int)[gaps["owner"]]
+    gaps = gaps.groupby(["place", "column", "reason"], sort=False, as_index=False).agg(
+        {"owner": "first", "row": "first", "rows": "sum"}
+    )
+    gaps = gaps.sort_values(["row", "column"])
+
+    def texts(values: Iterable[str | None], name: str) -> np.ndarray[Any, Any]:
+        return np.array([*values], dtype=object)[gaps[name]]
+
+    return {
+        "table": np.full(len(gaps), table, dtype=object),
+        "row": gaps["row"].to_numpy(),
+        "rows": gaps["rows"].to_numpy(),
+        "case": texts((case for case, _, _ in places), "owner"),
+        "machine": texts((machine for _, machine, _ in places), "owner"),
+        "file": texts((file for _, _, file in places), "owner"),
+        "column": texts(columns, "column"),
+        "reason": texts(reasons, "reason"),
+    }
+
+
+def _missing(gaps: Sequence[_Gaps]) -> pd.DataFrame:
+    return frame_of_values(
+        (name, [value for one in gaps for value in one[name].tolist()], dtype) for name, dtype in _GAP.items()
+    )
 
 
 def _place(table: str, point: Point) -> tuple[str | None, str, str | None]:
@@ -223,50 +274,77 @@ def _place(table: str, point: Point) -> tuple[str | None, str, str | None]:
     )
 
 
-def _why_na(point: Point, column: Column[Point]) -> str:
+def _why_na(point: Point, name: str) -> str:
     """Say why a frame has no value: the point has none, or one that the column's dtype doesn't take."""
+    column = _CASE_COLUMNS[name]
     if column.dtype == PANDAS_TIME and (value := plain_value(column, point)) is not None:
         return f"no time of ISO 8601: {value}"
     return why_missing(point, column)
 
 
-_SERIES: dict[str, Dtype] = {
-    one.name: "category" if "str" in one.type else "Int64" if "Whole" in one.type else "Float64"
-    for one in fields(Rounds)
-    if one.name != "steps"
+_CASE_COLUMNS = {column.name: column for column in CASE_COLUMNS}
+
+
+def _itself(point: Point) -> Point:
+    return point
+
+
+_MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any], Point], Callable[[Any, str], str]]] = {
+    "cases": (lambda results: cases(results.points), _itself, _why_na),
+    "rounds": (lambda results: cases(results.points), _itself, why_no_series),
+    "operations": (lambda results: results._operations.rows, attrgetter("case.point"), why_not_of_operation),
+    "kernels": (lambda results: results._kernels.rows, attrgetter("point"), why_not_of_kernel),
+    "roofs": (lambda results: results._roofs, itemgetter(0), lambda row, name: why_not_of_roof(row[1], name)),
+    "machines": (lambda results: results._machines, _itself, why_not_of_machine),
 }
-"""The series of a round, as `roofline.schema.record.Rounds` has them."""
+"""What the rows of a frame are made of, the point of each, and what says why one has no value in a column."""
+
+_KEY: Mapping[str, Callable[[Point], str]] = {
+    "case": lambda point: point.id,
+    "machine": lambda point: point.result.machine_label,
+    "file": lambda point: point.result.name,
+}
+
+_OF_ROUNDS: Mapping[str, Dtype] = {
+    "round": "Int64",
+    "steps": "Int64",
+    "step_time_s": "Float64",
+    **{
+        one.name: "category" if "str" in one.type else "Int64" if "Whole" in one.type else "Float64"
+        for one in fields(Rounds)
+        if one.name != "steps"
+    },
+}
+"""The columns that rounds have beside their case's: the series as `roofline.schema.record.Rounds` has them."""
 
 
-def _key(point: Point) -> dict[str, str]:
-    return {"case": point.id, "machine": point.result.machine_label, "file": point.result.name}
+class _RoundsOf(NamedTuple):
+    """The rounds of a point. ``series`` is None without a record, of which the times alone are known."""
+
+    steps: int
+    wall_s: Sequence[float | None]
+    series: Rounds | None
+
+    def values_of(self, name: str) -> Iterable[Any]:
+        """A value for each round, None where it has none."""
+        count = len(self.wall_s)
+        if name == "round":
+            return range(count)
+        if name == "steps":
+            return repeat(self.steps, count)
+        if name == "step_time_s":
+            return (wall / self.steps if self.steps and wall is not None else None for wall in self.wall_s)
+        known = self.wall_s if name == "wall_s" else getattr(self.series, name, None)
+        return islice(chain(known or (), repeat(None)), count)
 
 
-def _point_of_each_round(points: Iterable[Point]) -> list[Point]:
-    return [point for point in points for _ in range(_round_count(point))]
-
-
-def _round_count(point: Point) -> int:
+def _rounds(point: Point) -> _RoundsOf:
     record = point.benchmark.record
     if record is None:
-        return len(point.benchmark.stats.round_times_s or ())
-    return 0 if record.timing is None else len(record.timing.rounds.wall_s)
-
-
-def _rounds(point: Point) -> dict[str, Sequence[Any]]:
-    """Give the values of its rounds by column; a series that lacks the last rounds is shorter."""
-    record, count = point.benchmark.record, _round_count(point)
-    if record is None:
-        times = point.benchmark.stats.round_times_s or ()
-        return {"steps": [1] * count, "step_time_s": times, "wall_s": times}
+        return _RoundsOf(1, point.benchmark.stats.round_times_s or (), None)
     if record.timing is None:
-        return {}
-    rounds = record.timing.rounds
-    return {
-        "steps": [rounds.steps] * count,
-        "step_time_s": [wall / rounds.steps for wall in rounds.wall_s] if rounds.steps else (),
-        **{name: values[:count] for name in _SERIES if (values := getattr(rounds, name)) is not None},
-    }
+        return _RoundsOf(1, (), None)
+    return _RoundsOf(record.timing.rounds.steps, record.timing.rounds.wall_s, record.timing.rounds)
 
 
 _MACHINE_DTYPES: dict[str, Dtype] = {

@@ -111,6 +111,11 @@ class Variability:
         axes.set_xlabel("step time relative to the case's median (%)", fontsize=10, color=DARK)
 
 
+def has_rounds(points: Sequence[Point]) -> bool:
+    """Whether a case has the times of its rounds."""
+    return any(_session_of(point) is not None for point in points)
+
+
 def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
     """The figure of one device's cases; None where none has rounds.
 

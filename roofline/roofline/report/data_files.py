@@ -7,13 +7,15 @@ from functools import partial
 from typing import NamedTuple
 
 from roofline.comparison.comparison import Comparison
-from roofline.frames import FRAMES, Results
+from roofline.frames import Results
 from roofline.model.points import cases, newest
 from roofline.report.page.batch_data import batch_table
 from roofline.report.page.pairs_data import pairs_table
 from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.show.export import as_parquet, csv_of, csv_of_frame
+from roofline.show.kernel_tables import kernels_table
 from roofline.show.machines import machine_names, machine_of, machines_table, roofs_alone
+from roofline.show.operation_tables import operations_table, taken_apart
 from roofline.show.point_tables import metrics_table, points_table
 from roofline.show.tables import Table
 
@@ -42,12 +44,16 @@ def csv_files(results: Results, comparison: Comparison | None = None) -> Iterato
     if found:
         attention = Table(title="Needs attention", columns=REMARK_COLUMNS, rows=found)
         yield CsvFile("attention.csv", len(found), partial(csv_of, attention))
-    for name, table in (("batch_scaling", batch_table(shown_on_page)), ("pairs", pairs_table(shown_on_page))):
+    for name, table in (
+        ("batch_scaling", batch_table(shown_on_page)),
+        ("pairs", pairs_table(shown_on_page)),
+        ("operations", operations_table(taken_apart(shown)[0])),
+        ("kernels", kernels_table(shown)),
+    ):
         if table.rows:
             yield CsvFile(f"{name}.csv", len(table.rows), partial(csv_of, table))
-    for name, frame in (("operations", results.operations), ("kernels", results.kernels), ("roofs", results.roofs)):
-        if len(frame):
-            yield CsvFile(f"{name}.csv", len(frame), partial(csv_of_frame, frame))
+    if len(results.roofs):
+        yield CsvFile("roofs.csv", len(results.roofs), partial(csv_of_frame, results.roofs))
     if len({machine_of(point) for point in shown}) > 1:
         machines = machines_table(results.points)
         yield CsvFile("machines.csv", len(machines.rows), partial(csv_of, machines))
@@ -58,7 +64,7 @@ def parquet_files(results: Results) -> Iterator[tuple[str, bytes]]:
 
     :raises LacksPyarrow: pyarrow isn't installed.
     """
-    for name in FRAMES:
-        frame = getattr(results, name)
+    for name, frame in results.each():
         if len(frame):
             yield f"frames/{name}.parquet", as_parquet(frame)
+        del frame  # before the next is made

@@ -354,6 +354,9 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
         except RecordError as error:
             fault = str(error)
     stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
+    if record is not None:
+        # Its rounds have the same times, with all that is known of them.
+        stats = {name: value for name, value in stats.items() if name != "data"}
     units = (_text(getattr(row, key), f"{place}.{key}", nonfinite) for key in _UNITS)
     return Benchmark(
         name=name,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Stats:
     """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite.
 
-    ``round_times_s`` is there where round times were saved; None in it: not finite. ``unit`` is what the file itself
-    says the times are in: pytest-benchmark says nothing and means seconds.
+    ``round_times_s`` is there where round times were saved, and no record has them; None in it: not finite. ``unit`` is
+    what the file itself says the times are in: pytest-benchmark says nothing and means seconds.
     """
 
     mean_s: float | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,21 +97,18 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
 
 def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    # One after the other: the values of all columns of a million operations take more room than the frame.
-    return _frame_of_series(
-        (column.name, _series(_flat_values(column, rows), column.dtype, column.name)) for column in columns
-    )
+    return frame_of_values((column.name, _flat_values(column, rows), column.dtype) for column in columns)
 
 
-def frame_of_values(columns: Mapping[str, tuple[list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
-    """Make a frame of values and their dtype by the name of a column; ``attrs["units"]`` has the units of numbers."""
-    return _frame_of_series((name, _series(values, dtype, name)) for name, (values, dtype) in columns.items())
+def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
+    """Make a frame of columns: the name, the values and their dtype. ``attrs["units"]`` has the units of numbers.
 
-
-def _frame_of_series(columns: Iterable[tuple[str, pd.Series[Any]]]) -> pd.DataFrame:
+    :param columns: from a generator, which makes one after the other: the values of all columns of a million rows take
+        more room than the frame.
+    """
     import pandas as pd
 
-    made = pd.DataFrame(dict(columns), copy=False)
+    made = pd.DataFrame({name: _series(values, dtype, name) for name, values, dtype in columns}, copy=False)
     made.attrs["units"] = {
         name: unit
         for name, dtype in made.dtypes.items()
@@ -145,6 +142,7 @@ def flat(value: Any) -> Any:
 
 
 def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
+    import numpy as np
     import pandas as pd
 
     kind = dtype or _dtype_of(values) or ("string" if unit_of(name) is None else "Float64")
@@ -155,9 +153,11 @@ def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
         return pd.Series([None if value is None else str(value) for value in values], dtype="string")
     if kind == "category":
         # Categories stand in the order of their first appearance.
-        codes: dict[str, int] = {}
-        of_values = [-1 if value is None else codes.setdefault(str(value), len(codes)) for value in values]
-        return pd.Series(pd.Categorical.from_codes(of_values, pd.Index([*codes], dtype="str")))
+        names: dict[str, int] = {}
+        codes = [-1 if value is None else names.setdefault(str(value), len(names)) for value in values]
+        # The smallest integers that pandas takes for so many.
+        small = np.array(codes, dtype=np.min_scalar_type(-2 - len(names)))
+        return pd.Series(pd.Categorical.from_codes(small, categories=pd.Index([*names], dtype="str")))
     try:
         return pd.Series(values, dtype=kind)
     except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else

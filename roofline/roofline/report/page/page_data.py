@@ -12,6 +12,7 @@ from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
+from roofline.plots.variability import has_rounds
 from roofline.report.page.batch_data import batch_data
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
@@ -173,7 +174,7 @@ class PageData:
             if self._comparison is None
             else verdicts_data(self._comparison, self._opened_by_verdicts()),
             "colors": [colors.color(section.name) for section in self._sections],
-            "rounds": [section.rounds() is not None for section in self._sections],
+            "rounds": [has_rounds(section.sessions) for section in self._sections],
             "histories": [has_history(section.sessions) for section in self._sections],
             "notes": [*(f"{note}; panels list all" for note in self._notes), *self._panels.notes],
         }
