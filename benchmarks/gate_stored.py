@@ -9,7 +9,8 @@ is a false alarm: at most 1 % of ours may be one. With all times of the new side
 *slower*, and must not say *same*: in at most 1 % of the comparisons, and never in a loud hour. Beside our own stand
 three rules that others use (`gate_others`) on all rounds of the same sessions. Ours must not have more false alarms
 than any of them, and in a quiet hour not find less where all are wrong as often (`gate_rates`). What it
-finds at a lower ``--confidence`` is told, too.
+finds at a lower ``--confidence`` is told, too. *Together* is the verdict on the change that all cases of a comparison
+share: one for each comparison, of which at most 1 % may be a false alarm as well.
 
 Trials of one recording share sessions, so the Clopper-Pearson intervals, which take them for independent, are too
 narrow.
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_rates import (
+    MOST_FALSE_ALARMS,
     OURS,
     SLOWDOWNS,
     Count,
@@ -36,13 +38,15 @@ from benchmarks.gate_rates import (
     count_of,
     evidence,
     false_alarms_beyond,
+    figure_name,
     is_disturbed,
     rates,
     summary,
     total,
 )
 from benchmarks.gate_record import DATA
-from roofline.comparison.effect import Effect, effect_of
+from roofline.comparison.common_factor import LEAST_CASES, common_factor
+from roofline.comparison.effect import SESSIONS, Effect, effect_of
 from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, judge
 from roofline.schema.record import Rounds
@@ -149,6 +153,28 @@ def ours(base: Observed, new: Observed, split: Split, confidence: float = CONFID
     return {case: count_of(kind) for case, kind in kinds.items()}
 
 
+def together(base: Observed, new: Observed, drawn: Sequence[Split]) -> Count:
+    """The verdicts on the change that the cases share, one for each comparison of enough cases."""
+    return total(_together(base, new, split) for split in drawn)
+
+
+def _together(base: Observed, new: Observed, split: Split) -> Count:
+    cases = [(_by_session(base[case], split.base), _by_session(new[case], split.new)) for case in base]
+    compared = [case for case in cases if all(case)]
+    if len(compared) < LEAST_CASES:
+        return Count()
+    known = sum(len(side) for case in cases for side in case)
+    disturbed = 1 - known / (len(cases) * (len(split.base) + len(split.new)))
+    factor = common_factor(compared, SESSIONS, LEAST_EFFECT, CONFIDENCE, disturbed)
+    if factor is None or not factor.certain:
+        return count_of("inconclusive")
+    return count_of("slower" if factor.ratio > 1 else "faster")
+
+
+def _by_session(series: Sequence[Observation | None], chosen: Sequence[int]) -> dict[int, Observation]:
+    return {number: seen for number in chosen if (seen := series[number]) is not None}
+
+
 def effects(base: Observed, new: Observed, drawn: Sequence[Split]) -> list[Effect]:
     """Of every case of each comparison that both sides know something of, in the order that the others are asked."""
     sides = ((_usable(base[case], split.base), _usable(new[case], split.new)) for split in drawn for case in base)
@@ -202,6 +228,13 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             figures.extend(rates(label, title, counts, {}))
             figures.extend(rates(label, title, less_sure, {}))
             figures.extend(false_alarms_beyond(title, counts))
+            for slowed, new in seen.items():
+                shared = together(seen[0.0], new, drawn)
+                if shared.comparisons and slowed:
+                    figures.append(Figure.of_share(figure_name("caught together", title, slowed), shared.found_slower))
+                elif shared.comparisons:
+                    name = figure_name("false alarms together", title, slowed)
+                    figures.append(Figure.of_share(name, shared.alarms, at_most=MOST_FALSE_ALARMS))
             if is_disturbed(label):
                 continue
             measured.append(

@@ -15,8 +15,10 @@ from roofline.audits.findings import findings_table
 from roofline.audits.reading import SUFFIXES
 from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
-from roofline.comparison.comparison import Comparison, Settings, compare_paths
+from roofline.comparison.compared_figures import FigureName
+from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.gate import Gate, gate
+from roofline.comparison.judged_case import Settings
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.files.decoding import ReadError
@@ -88,19 +90,21 @@ def compare(
     confidence: float = CONFIDENCE,
     floor_s: float = 0.0,
     by: By = "time",
+    figure: FigureName = "step_time",
     devices: StrPath | None = None,
 ) -> Verdicts:
     """Compare the sessions of two sides, case by case, as ``roofline compare BASE --with NEW`` does.
 
-    :param least_effect: the least difference of a step time that matters, relative.
-    :param confidence: that no case is called slower or faster by chance, over all cases together.
-    :param floor_s: differences of a step time below this, in seconds, never matter.
+    :param least_effect: the least difference that matters, relative.
+    :param confidence: that no case is called slower or faster (more or less) by chance, over all cases together.
+    :param floor_s: differences of a time below this, in seconds, never matter.
     :param by: ``roof``: compare fractions of each machine's own measured roofs, across machines.
+    :param figure: what is compared, as ``--figure`` has it.
     :returns: verdicts; where nothing could be compared, each case's says why.
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by, figure=figure)
     comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
     return Verdicts(comparison)
 
@@ -113,6 +117,7 @@ def check(
     confidence: float = CONFIDENCE,
     floor_s: float = 0.0,
     by: By = "time",
+    figure: FigureName = "step_time",
     allow_removed: bool = False,
     strict: bool = False,
     devices: StrPath | None = None,
@@ -125,7 +130,7 @@ def check(
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by)
+    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by, figure=figure)
     comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
     return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
 

@@ -100,6 +100,7 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
     """
     import click
 
+    from roofline.cli.baseline_candidate import settings_of
     from roofline.cli.check import check
     from roofline.cli.inputs import device_table
     from roofline.schema.expected_file import ExpectedFileError, read
@@ -108,6 +109,7 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
     try:
         given = check.make_context("check", [str(side), "--baseline", str(side), *words]).params
         device_table(given["devices"])
+        settings_of(**{name: given[name] for name in ("least_effect", "confidence", "floor", "by", "figure")})
         if given["expect"]:
             read(Path(given["expect"]))
     except click.ClickException as error:
@@ -127,20 +129,23 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
 def verdict(of: Baseline, new: Sequence[Path], width: int) -> Gated:
     """Hold a run's result files against the baseline, as ``roofline check`` does."""
     lines: list[str] = []
+    open_ = ""
     try:
         with analysis.guarded():
             from roofline.cli.check import judge_results
+            from roofline.comparison.gate import not_known
 
             judged = judge_results(new=new, base=of.files, **of.options)
             lines += analysis.rendered(judged.tables(verbose=of.options["verbose"]), width)
             lines += judged.gate.messages
             code = pytest_exit_codes.of_check(judged.gate.exit_code)
+            open_ = "" if judged.comparison is None else not_known(judged.comparison.counts)
     except analysis.AnalysisError as error:
         lines.append(f"Error: {error}")
         code = pytest_exit_codes.USAGE_ERROR
     lines += [f"left out of the baseline: {reason}" for reason in of.left_out]
     said = {
-        pytest_exit_codes.PASSED: "passed",
-        pytest_exit_codes.FAILED: "FAILED: slower than the baseline",
+        pytest_exit_codes.PASSED: f"passed{open_}",
+        pytest_exit_codes.FAILED: "FAILED: worse than the baseline",
     }.get(code, "FAILED: not all of it could be compared or judged")
     return Gated(code=code, lines=(*lines, f"gate against {of.path}: {said}"))

@@ -7,13 +7,15 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
-from roofline.comparison.comparison import OUTCOMES
 from roofline.comparison.gate import Found, grouped, sentence_of
 from roofline.comparison.paired import LEAST_PAIRS
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, scaled, signed, signed_range, some_of
 
-_ORDER: tuple[Outcome, ...] = (*(one for one in OUTCOMES if one != "invalid"), "skipped")
+_ORDER: tuple[Outcome, ...] = (
+    *("slower", "removed", "not comparable"),
+    *("inconclusive", "new", "faster", "same", "skipped"),
+)
 """The worst first."""
 
 

@@ -12,8 +12,10 @@ import click
 from roofline.cli.inputs import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
-from roofline.comparison.comparison import Comparison, Settings, compare_paths
+from roofline.comparison.compared_figures import FigureName
+from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.gate import Gate
+from roofline.comparison.judged_case import Settings
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.verdict_table import table
@@ -70,7 +72,7 @@ class TwoSides(click.Command):
 
 
 def judging_options(function: Command) -> Command:
-    """``--least-effect``, ``--confidence``, ``--floor`` and ``--by``: passed on by these names."""
+    """``--least-effect``, ``--confidence``, ``--floor``, ``--by`` and ``--figure``: passed on by these names."""
     options = (
         click.option(
             "--least-effect",
@@ -78,7 +80,7 @@ def judging_options(function: Command) -> Command:
             default=f"{LEAST_EFFECT:.0%}",
             show_default=True,
             metavar="SHARE",
-            help="The least difference of a step time that matters, 2% or 0.02.",
+            help="The least difference that matters, 2% or 0.02.",
         ),
         click.option(
             "--confidence",
@@ -94,7 +96,7 @@ def judging_options(function: Command) -> Command:
             default="0",
             show_default=True,
             metavar="SECONDS",
-            help="Differences of a step time below this never matter.",
+            help="Differences of a time below this never matter.",
         ),
         click.option(
             "--by",
@@ -103,10 +105,28 @@ def judging_options(function: Command) -> Command:
             show_default=True,
             help="roof: compare fractions of each machine's own measured roofs, across machines, instead of times.",
         ),
+        click.option(
+            "--figure",
+            type=click.Choice(get_args(FigureName)),
+            default="step_time",
+            show_default=True,
+            help="What is compared. Memory and FLOP are held exactly: any change counts by its size alone.",
+        ),
     )
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def settings_of(*, least_effect: float, confidence: float, floor: float, by: By, figure: FigureName) -> Settings:
+    """The settings that the options make.
+
+    :raises click.UsageError: two of them exclude each other.
+    """
+    try:
+        return Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by, figure=figure)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show, unsaid
+from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, settings_of, show, unsaid
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
 from roofline.cli.output import emit, tell, write_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
-from roofline.comparison.comparison import Comparison, Settings
+from roofline.comparison.compared_figures import FigureName
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import Found, Gate, found_in, judge
 from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.runs import changed_roofs
@@ -66,10 +67,11 @@ def check(context: click.Context, /, output: Output, junit: Path | None, **asked
     """Check the sessions of NEW against a baseline: files or folders, several sessions a side; or against expected
     bounds; or both.
 
-    Exit code: 0 passed, 1 a case is slower or not as expected, 3 not all could be compared: nothing matched, a case was
-    removed or renamed, a row is invalid or a case missing in half or more of the sessions of NEW, a file can't be read,
-    another machine, a changed workload, no baseline; or an expectation could not be judged. 1 wins over 3. What is
-    inconclusive passes with a warning, and so does a case that fewer sessions lack, unless --strict.
+    Exit code: 0 passed, 1 a case, or all cases together, is slower (of an amount: more), or one is not as expected, 3
+    not all could be compared: nothing matched, a case was removed or renamed, a row is invalid, lacks the figure, or is
+    missing in half or more of the sessions of NEW, a file can't be read, another machine, a changed workload, no
+    baseline; or an expectation could not be judged. 1 wins over 3. What is inconclusive passes with a warning, and so
+    does a case that fewer sessions lack, unless --strict.
     """
     if not asked["base"] and asked["expect"] is None:
         raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
@@ -124,6 +126,7 @@ def judge_results(
     confidence: float,
     floor: float,
     by: By,
+    figure: FigureName,
     allow_removed: bool,
     strict: bool,
     verbose: bool,
@@ -134,6 +137,7 @@ def judge_results(
     :param verbose: with a line for each case. Else only the first of a kind have theirs.
     :raises NoData: a side can't be read or compared and nothing is expected, or what is expected can't be read.
     """
+    settings = settings_of(least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure)
     published = device_table(devices)
     expected: Table[Any] | None = None
     not_held: list[Found] = []
@@ -145,7 +149,6 @@ def judge_results(
         expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=verbose)
     if not base:
         return Judged(gate=held, expected=expected)
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
     try:
         comparison = comparison_of(base, new, settings, published)
     except NoData as error:

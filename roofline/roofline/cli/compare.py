@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, show
+from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, settings_of, show
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
 from roofline.cli.parameters import Output, table_options, verbose_option
-from roofline.comparison.comparison import Settings
+from roofline.comparison.compared_figures import FigureName
 from roofline.comparison.gate import nothing_judged
 from roofline.comparison.session_observations import By
 from roofline.comparison.verdict_table import sentence
@@ -30,18 +30,19 @@ def compare(
     confidence: float,
     floor: float,
     by: By,
+    figure: FigureName,
     output: Output,
     verbose: bool,
     devices: Path | None,
 ) -> None:
     """Compare the sessions of BASE with those of NEW, case by case: files or folders, several sessions a side.
 
-    A case is slower or faster where that is shown not to be chance and to matter, the same where the difference is
-    shown not to matter, else inconclusive. Nothing is gated: `roofline check` does.
+    A case is slower or faster, of an amount more or less, where that is shown not to be chance and to matter, the same
+    where the difference is shown not to matter, else inconclusive. Nothing is gated: `roofline check` does.
 
     Exit code: 0 cases were compared, 3 nothing could be.
     """
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by)
+    settings = settings_of(least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure)
     comparison = comparison_of(base, new, settings, device_table(devices))
     show(comparison, sentence(comparison), output, verbose=verbose)
     if not comparison.judged:

@@ -23,7 +23,7 @@ from roofline.cli.inputs import (
 )
 from roofline.cli.output import emit, terminal_width, write_free
 from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
-from roofline.comparison.comparison import Settings
+from roofline.comparison.judged_case import Settings
 from roofline.model.points import Point, cases, place_all, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables

@@ -122,7 +122,7 @@ class Effect:
 
 def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Prior = SESSIONS) -> Effect:
     """The difference of two sides of at least one session each."""
-    logs = [[math.log(session.step_time_s) for session in side] for side in (base, new)]
+    logs = [[math.log(session.value) for session in side] for side in (base, new)]
     errors = [prior.unknown_error if session.error is None else session.error for session in (*base, *new)]
     within = statistics.fmean(error**2 for error in errors)
     freedom = prior.freedom + len(base) + len(new) - 2

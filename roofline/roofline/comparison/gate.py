@@ -10,9 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from roofline.comparison.comparison import MATCHED, Compared, Comparison, measured
-from roofline.comparison.runs import Run, before_the_baseline, other_code
-from roofline.text.units import counted, first_lines, named, scaled, signed, some_of
+from roofline.comparison.common_factor import CommonFactor
+from roofline.comparison.compared_figures import FigureOutcome
+from roofline.comparison.comparison import Comparison
+from roofline.comparison.judged_case import BETTER, MATCHED, Compared, measured
+from roofline.comparison.machine_state import state_differences
+from roofline.comparison.runs import (
+    Identity,
+    Run,
+    before_the_baseline,
+    machine_difference,
+    other_code,
+    setup_differences,
+)
+from roofline.text.units import counted, first_lines, named, percent, scaled, signed, signed_range, some_of
 
 Case = TypeVar("Case")
 
@@ -40,6 +51,8 @@ class GateRule:
 
 GATE_RULES = {
     "slower": GateRule(1, "shown not to be chance, and large enough to matter"),
+    "more": GateRule(1, "the same of memory, energy or work; of counted ones, more by what matters"),
+    "all together": GateRule(1, "cases share a change that is slower, or more, whatever each shows by itself"),
     "not as expected": GateRule(1, "another bound than is expected, or a floor that is missed"),
     "nothing to judge": GateRule(3, "no case matched, or none was left alone by the machine"),
     "not comparable": GateRule(
@@ -61,12 +74,15 @@ GATE_RULES = {
     "sessions missing": GateRule(
         WARNING, "fewer than half of the new sessions lack the case, or any of the baseline", strict=3
     ),
+    "all together, disturbed": GateRule(
+        WARNING, "the same in an hour full of other programs, unless it is shown beyond that", strict=3
+    ),
     "inconclusive": GateRule(WARNING, "neither slower nor the same", strict=3),
     "unknown device": GateRule(WARNING, "an entry of a device that nobody knows: a typo?", strict=3),
     "roofs changed": GateRule(WARNING, "what is not as expected may be so by the roofs alone"),
 }
 """What may be found -> what it comes to, in the order in which it is reported. What isn't here passes in silence: a
-case that is faster, the same or new, and an expectation that holds or isn't applicable."""
+case that is faster, less, the same or new, and an expectation that holds or isn't applicable."""
 
 Found = tuple[str, str]
 """A situation of `GATE_RULES`, and the line that says it of this comparison."""
@@ -129,6 +145,8 @@ def found_in(comparison: Comparison, *, in_full: bool = True) -> list[Found]:
     invalid = comparison.of("invalid")
     lines = {
         "slower": lines_of(comparison.of("slower"), in_full=in_full),
+        "more": lines_of(comparison.of("more"), in_full=in_full),
+        "all together": lines_of_common(comparison, worse=True, certain=True, in_full=in_full),
         "nothing to judge": [] if comparison.judged else [nothing_judged(comparison)],
         "not comparable": lines_of(comparison.of("not comparable"), in_full=in_full),
         "invalid": lines_of([case for case in invalid if not case.match.invalid_before], in_full=in_full),
@@ -140,9 +158,47 @@ def found_in(comparison: Comparison, *, in_full: bool = True) -> list[Found]:
         "stale session": [*before_the_baseline(base, new), *other_code("new side", new)],
         "baseline run not ended": lines_of_incomplete(base, in_full=in_full),
         "sessions missing": lines_of_missing(comparison, in_full=in_full),
+        "all together, disturbed": lines_of_common(comparison, worse=True, certain=False, in_full=in_full),
         "inconclusive": _undecided(comparison, in_full=in_full),
     }
     return [(situation, line) for situation, of in lines.items() for line in of]
+
+
+def lines_of_common(
+    comparison: Comparison, *, in_full: bool, worse: bool | None = None, certain: bool | None = None
+) -> list[str]:
+    """A line for the change that all cases of a machine share: its interval, the cases that differ from it, and what
+    the records of both sides tell of its cause.
+
+    :param worse: only those for the worse; ``certain``: only those that are, or aren't.
+    """
+    return [
+        _of_common(comparison, machine, factor, in_full=in_full)
+        for machine, factor in comparison.common.items()
+        if worse in (None, factor.ratio > 1) and certain in (None, factor.certain)
+    ]
+
+
+def _of_common(comparison: Comparison, machine: Identity, factor: CommonFactor, *, in_full: bool) -> str:
+    confidence = comparison.settings.confidence
+    where = f" on {comparison.machine_names[machine]}" if len(comparison.machines) > 1 else ""
+    low, high = factor.effect.interval(confidence)
+    interval = f"{percent(confidence)} interval {signed_range((low - 1, high - 1))}"
+    line = f"all {len(factor.own)} cases together{where}: {signed(factor.ratio - 1)} ({interval})"
+    apart = [case for case in comparison.cases if case.apart and case.match.machine == machine]
+    if apart:
+        names = [f"{case.match.id} ({signed(case.own.ratio - 1)})" for case in apart if case.own is not None]
+        line += f"; differing from that: {named(names, in_full=in_full)}"
+    by_roof = comparison.settings.by == "roof"
+    base = [run for run in comparison.base_runs if by_roof or machine_difference(run.machine, machine) is None]
+    new = [run for run in comparison.new_runs if run.machine.parts == machine.parts]
+    causes = [
+        *state_differences([run.state for run in base], [run.state for run in new]),
+        *setup_differences((run.setup for run in base), (run.setup for run in new)),
+    ]
+    if causes:
+        return f"{line}; what may have caused it: {named(causes, in_full=in_full)}"
+    return f"{line}; nothing that both sides record tells of a cause"
 
 
 def lines_of_incomplete(runs: Iterable[Run], *, in_full: bool) -> list[str]:
@@ -170,7 +226,9 @@ def _because(case: Compared) -> str:
     """The numbers and the files, or the reason."""
     numbers = ""
     if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
-        sides = f"{measured(case.base, case.match.base)}, {measured(case.new, case.match.new)}"
+        sides = (
+            f"{measured(case.base, case.match.base, case.figure)}, {measured(case.new, case.match.new, case.figure)}"
+        )
         numbers = f"{signed(case.change)} ({sides})"
     return "; ".join(filter(None, (numbers, case.why)))
 
@@ -186,7 +244,8 @@ def _undecided(comparison: Comparison, *, in_full: bool) -> list[str]:
         else f"{case.match.id} (about {case.more_sessions})"
         for case in cases
     ]
-    line = f"inconclusive, neither slower nor the same: {named(names, in_full=in_full)}"
+    worse = comparison.figure.outcome("slower")
+    line = f"{cases[0].kind}, neither {worse} nor the same: {named(names, in_full=in_full)}"
     needed = [case.more_sessions for case in cases if case.more_sessions is not None]
     if needed:
         line += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
@@ -202,7 +261,7 @@ def _within_the_floor(comparison: Comparison, *, in_full: bool) -> list[str]:
         return []
     names = named([case.match.id for case in cases], in_full=in_full)
     floor = scaled(comparison.settings.floor_s, "s")
-    shortest = scaled(min(case.base.step_time_s for case in cases if case.base is not None), "s")
+    shortest = scaled(min(case.base.value for case in cases if case.base is not None), "s")
     return [
         f"--floor {floor}: no shorter than {names}: slowdowns to twice the time and more would be too small to matter."
         f" Give one below {shortest}"
@@ -224,7 +283,7 @@ def lines_of(cases: Iterable[Compared], *, in_full: bool, numbers: bool = True) 
     """
     groups = grouped(cases, _because if numbers else lambda case: case.why).items()
     lines = [
-        (f"{group[0].outcome}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
+        (f"{group[0].kind}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
     ]
     return first_lines(lines[0][0].partition(":")[0], lines, in_full=in_full) if lines else []
 
@@ -241,22 +300,35 @@ def grouped(cases: Iterable[Case], reason: Callable[[Case], str]) -> dict[str, l
     return groups
 
 
-def sentence_of(counts: Mapping[Any, int], compared: int, exit_code: int, sides: str = "") -> str:
+def sentence_of(
+    counts: Mapping[Any, int], compared: int, exit_code: int, what: str = "", worse: FigureOutcome = "slower"
+) -> str:
     """Say in one sentence if a gate passed, with the number of cases of each verdict, in the order of ``counts``.
 
     :param compared: how many cases were; 0 where none could be judged.
-    :param sides: what was compared, in words.
+    :param what: what was compared, in words.
+    :param worse: the verdict of a case that is worse, in the words of its figure.
     """
-    slower, decided = counts["slower"], counts["faster"] + counts["same"]
-    if exit_code == 1:
-        head, rest = "Regression", f"{counted(slower, 'case')} slower, of {compared} compared"
+    verb = "be slower" if worse == "slower" else "need more"
+    slower, decided = counts[worse], sum(counts.get(one, 0) for one in (*BETTER, "same"))
+    none = f"no case shown to {verb}"
+    if exit_code == 1 and slower:
+        head, rest = "Regression", f"{counted(slower, 'case')} {worse}, of {compared} compared"
+    elif exit_code == 1:
+        head, rest = "Regression", f"all cases together {worse}, none of {compared} by itself"
     elif exit_code == 0 and decided:
-        head, rest = "Passed", "no case shown to be slower"
+        head, rest = "Passed", f"{none}{not_known(counts)}"
     elif exit_code == 0:
-        head, rest = "Undecided", "no case shown to be slower, and none to be the same"
+        head, rest = "Undecided", f"{none}, and none to be the same"
     elif compared:
-        head, rest = "Not passed", "no case shown to be slower, but not all of it could be judged"
+        head, rest = "Not passed", f"{none}, but not all of it could be judged"
     else:
         head, rest = "Cannot compare", "no case could be judged"
     parts = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    return f"{': '.join(filter(None, (head, sides, rest)))} ({', '.join(parts) or 'no cases'})"
+    return f"{': '.join(filter(None, (head, what, rest)))} ({', '.join(parts) or 'no cases'})"
+
+
+def not_known(counts: Mapping[Any, int]) -> str:
+    """Say behind a pass how much of it is no answer: ``; 149 of 150 inconclusive``. Empty where each case has one."""
+    open_, matched = counts["inconclusive"], sum(counts.get(one, 0) for one in MATCHED)
+    return f"; {open_} of {matched} inconclusive" if open_ else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from roofline.comparison.comparison import Compared, Comparison
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import GATE_RULES, Gate
+from roofline.comparison.judged_case import Compared
 from roofline.comparison.verdict_table import columns
-from roofline.show.tables import plain_value
+from roofline.show.tables import Column, plain_value
 from roofline.text.printable import printable
 
 SUITE = "roofline check"
@@ -17,20 +19,21 @@ _ELEMENTS = {1: "failure", 3: "error"}
 
 _PROPERTIES = (
     *("verdict", "change", "change_low", "change_high", "confidence", "least_effect"),
-    *("base_step_time_s", "new_step_time_s", "base_sessions", "new_sessions"),
+    *("base_sessions", "new_sessions"),
 )
+"""Beside the figure of either side, by its own name."""
 
 
 def junit(comparison: Comparison | None, gate: Gate) -> str:
-    """Make the XML. A slower case is a failure, one that could not be compared an error, an inconclusive one skipped.
+    """Make the XML. A case that is worse is a failure, one that could not be compared an error, an inconclusive one
+    skipped.
 
     Verdict, change and interval of a case are properties of its test, by the names of the table's columns. The last
     test fails where the check doesn't pass, for it may be something that is of no case.
 
     :param comparison: None where nothing was compared.
     """
-    cases = () if comparison is None else comparison.cases
-    tests = [*(_test(comparison, case, gate) for case in cases if comparison is not None), _whole(gate)]
+    tests = [*([] if comparison is None else _tests(comparison, gate)), _whole(gate)]
     counts = {f"{name}s": sum(test.find(name) is not None for test in tests) for name in _ELEMENTS.values()}
     counts["skipped"] = sum(test.find("skipped") is not None for test in tests)
     root = ElementTree.Element("testsuites")
@@ -41,13 +44,22 @@ def junit(comparison: Comparison | None, gate: Gate) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _test(comparison: Comparison, case: Compared, gate: Gate) -> ElementTree.Element:
-    test = ElementTree.Element("testcase", classname=printable(case.match.machine.label), name=printable(case.match.id))
-    if case.new is not None:
-        test.set("time", repr(case.new.step_time_s))
+def _tests(comparison: Comparison, gate: Gate) -> Iterator[ElementTree.Element]:
+    figure, machines = comparison.figure, comparison.machine_names
+    names = (*_PROPERTIES, f"base_{figure.column}", f"new_{figure.column}")
+    properties = [column for column in columns(comparison) if column.name in names]
+    for case in comparison.cases:
+        test = _test(case, machines[case.match.machine], properties, gate)
+        if case.new is not None and figure.is_time:
+            test.set("time", repr(case.new.value))
+        yield test
+
+
+def _test(case: Compared, machine: str, shown: Sequence[Column[Compared]], gate: Gate) -> ElementTree.Element:
+    test = ElementTree.Element("testcase", classname=printable(machine), name=printable(case.match.id))
     properties = ElementTree.SubElement(test, "properties")
-    for column in columns(comparison):
-        value = plain_value(column, case) if column.name in _PROPERTIES else None
+    for column in shown:
+        value = plain_value(column, case)
         if value is not None:
             ElementTree.SubElement(properties, "property", name=column.name, value=printable(str(value)))
     code = _code(case, gate)

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from roofline.comparison.runs import Identity, Run, machine_difference
+from roofline.comparison.compared_figures import FIGURES, FigureName
+from roofline.comparison.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.session_observations import By, SessionResult, Side, without_known_marks, without_marks
 from roofline.comparison.workload import counted_otherwise, declared, parameter_changes, workload_changes
-from roofline.text.units import scaled, significant, some_of
+from roofline.text.units import significant, some_of
 
 SideName = Literal["baseline", "new"]
 
@@ -131,7 +132,7 @@ def match(base: Side, new: Side, by: By) -> Matching:
             elif key not in here:
                 cases.append(_new(key, machine, rows[key], others.get(key), base_runs))
             else:
-                cases.append(_both(key, machine, here[key], rows[key], base_runs, new_runs, by))
+                cases.append(_both(key, machine, here[key], rows[key], base_runs, new_runs, by, new.figure))
         if not same[machine]:
             gone = _merged(of_base[other] for other in unmatched)
             cases += [_removed(key, machine, found, rows, new_runs) for key, found in gone.items() if key not in rows]
@@ -145,10 +146,11 @@ def _runs(side: Side, machines: Sequence[Identity]) -> list[Run]:
 
 
 def _one_machine(name: str, runs: Iterable[Run]) -> None:
-    machines = {run.machine.parts: run.machine.label for run in runs}
+    machines = {run.machine.parts: run.machine for run in runs}
     if len(machines) > 1:
+        named = ", ".join(names_of(machines.values()).values())
         raise OneMachine(
-            f"{name} holds results of {len(machines)} machines ({', '.join(machines.values())}): by roof, a side is"
+            f"{name} holds results of {len(machines)} machines ({named}): by roof, a side is"
             " one machine. Give the files of one."
         )
 
@@ -238,6 +240,7 @@ def _both(
     base_runs: Sequence[Run],
     new_runs: Sequence[Run],
     by: By,
+    figure: FigureName,
 ) -> MatchedCase:
     name, test = key
     missing, too_many = _missing(name, base, new, base_runs, new_runs)
@@ -266,7 +269,7 @@ def _both(
     if why is None and counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
         why = f"other work: {counted}"
-    why = why or _contradiction("baseline", fitting) or _contradiction("new", usable_new)
+    why = why or _contradiction("baseline", fitting, figure) or _contradiction("new", usable_new, figure)
     if why is not None:
         return because(standing="not comparable", why=why)
     left_out = [LeftOut(one.run.file, one.problem, one.disturbed) for one in (*base, *new) if one.observation is None]
@@ -337,15 +340,15 @@ def _unchecked(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> s
     return f"not proven: no check of {names} in {some_of(list(lacking), 1)}, the baseline has it"
 
 
-def _contradiction(side: str, results: Sequence[SessionResult]) -> str | None:
-    """Why a side's sessions can't all be times of one case in one unit; None where they can."""
-    fastest, slowest = (pick(results, key=lambda one: one.step_time_s) for pick in (min, max))
-    factor = slowest.step_time_s / fastest.step_time_s
+def _contradiction(side: str, results: Sequence[SessionResult], figure: FigureName) -> str | None:
+    """Why a side's sessions can't all be of one case in one unit; None where they can."""
+    fastest, slowest = (pick(results, key=lambda one: one.value) for pick in (min, max))
+    factor, show = slowest.value / fastest.value, FIGURES[figure].show
     if factor <= LARGEST_SCATTER:
         return None
     return (
         f"cannot compare: {side}: sessions of one side differ by a factor of {significant(factor)}: another unit?"
-        f" ({scaled(fastest.step_time_s, 's')} in {fastest.run.file}, {scaled(slowest.step_time_s, 's')} in"
+        f" ({show(fastest.value)} in {fastest.run.file}, {show(slowest.value)} in"
         f" {slowest.run.file})"
     )
 
@@ -403,8 +406,9 @@ def _difference(base: SessionResult, new: SessionResult, by: By) -> str | None:
         ours, theirs = ((device.kind, device.name) for device in (new.device, base.device))
         if ours != theirs:
             return f"another device: {ours[1]} ({ours[0]}), baseline {theirs[1]} ({theirs[0]})"
-    if by == "roof" and base.provenance != new.provenance:
-        return f"work from another source: {new.provenance}, baseline {base.provenance}"
+    if base.provenance != new.provenance:
+        what = "work" if by == "roof" else "figure"
+        return f"{what} from another source: {new.provenance}, baseline {base.provenance}"
     if new.case is base.case:
         return None
     changes = workload_changes(declared(base.case), declared(new.case), "baseline")

@@ -36,15 +36,15 @@ class Unusable(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One session's time of a case.
+    """One session's figure of a case.
 
-    ``step_time_s`` is the case's step time in it (see `roofline.timing.step_time`); ``error`` its standard error,
-    relative, as far as the rounds of this session show it; None where they are too few. ``outliers`` are the rounds
-    among those that took `OUTLIER` times as long or longer, ``slowest`` the longest of all over the step time.
+    ``value`` is its step time (see `roofline.timing.step_time`), or another of `roofline.comparison.compared_figures`;
+    ``error`` its standard error, relative, as far as this session shows it; None where it doesn't. Of a step time,
+    ``outliers`` are the rounds that took `OUTLIER` times as long or longer, ``slowest`` the longest of all over it.
     ``started_at`` is UTC, ISO 8601, or empty.
     """
 
-    step_time_s: float
+    value: float
     error: float | None
     rounds: int
     left_out: int
@@ -59,7 +59,7 @@ class Observation:
         """
         return replace(
             self,
-            step_time_s=self.step_time_s / least_s,
+            value=self.value / least_s,
             error=None if self.error is None else math.hypot(self.error, error),
         )
 
@@ -104,7 +104,7 @@ def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_a
         raise Unusable("a round's time is not a time" if step_times_s else "no rounds in the file")
     median = statistics.median(step_times_s)
     return Observation(
-        step_time_s=median,
+        value=median,
         error=_error(step_times_s) if len(step_times_s) >= LEAST_ROUNDS else None,
         rounds=len(step_times_s),
         left_out=left_out,
@@ -221,7 +221,7 @@ def observe_stats(stats: Stats, started_at: str) -> Observation:
     error, deviation = None, _deviation(stats)
     if rounds >= LEAST_ROUNDS and deviation is not None:
         error = min(1.0, MEDIAN_OVER_MEAN * deviation / stats.median_s / rounds**0.5)
-    return Observation(step_time_s=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
+    return Observation(value=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
 
 
 def _deviation(stats: Stats) -> float | None:

@@ -140,7 +140,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
         log_ratio, error = statistics.fmean(medians), statistics.stdev(medians) / math.sqrt(len(medians))
     else:
         seen = observe_times(ratios)
-        log_ratio, error = math.log(seen.step_time_s), seen.error
+        log_ratio, error = math.log(seen.value), seen.error
     return PairObservation(
         log_ratio=log_ratio,
         error=error,

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from roofline.comparison.machine_state import MachineState, state_of
 from roofline.comparison.observation import disturbed_session, rounds_of
 from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof
+from roofline.show.machines import told_apart
 from roofline.text.units import scaled, some_of
 
 
@@ -28,12 +30,15 @@ class Identity:
     """A machine.
 
     ``parts`` are what it is known by, in pairs of words and values; ``label`` is for people. ``hashed`` is what a
-    fingerprint is made from, in words: it says which of it differs, and decides nothing.
+    fingerprint is made from, in words: it says which of it differs, and decides nothing. ``device`` and ``key`` tell it
+    from another machine of its label.
     """
 
     label: str
     parts: tuple[tuple[str, str], ...]
     hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    device: str = field(default="", compare=False)
+    key: str = field(default="", compare=False)
 
     @property
     def proven(self) -> bool:
@@ -77,7 +82,17 @@ def identity_of(result: ResultFile) -> Identity:
             "architecture": host.architecture,
             _HOST: host.node if _processor(host) is None else None,
         }
-    return Identity(label=result.machine_label, parts=_known(named), hashed=_known(hashed))
+    told = (host.cpu, host.system) if machine is None else (machine.device.name, machine.fingerprint[-6:])
+    return Identity(
+        label=result.machine_label, parts=_known(named), hashed=_known(hashed), device=told[0] or "", key=told[1] or ""
+    )
+
+
+def names_of(machines: Iterable[Identity]) -> dict[Identity, str]:
+    """A name for each machine: its label, with more where labels are not unique, as every table of machines has it."""
+    return told_apart(
+        {machine: machine.label for machine in machines}, lambda machine: machine.device, lambda machine: machine.key
+    )
 
 
 def _processor(host: Host) -> str | None:
@@ -171,8 +186,9 @@ class Run:
 
     ``not_measured``: id of a case -> why it has no number in it. ``when`` it began: ISO 8601 in UTC, or empty.
     ``disturbed`` is why it says nothing of any case that knows what disturbed it, or empty. ``roofs``: those that it
-    measured, without their samples. ``incomplete`` says how far it came where it did not end; ``not_run`` are the ids
-    of the cases that were planned and not run, which are among ``not_measured``, too.
+    measured, without their samples; ``state`` is what the machine told meanwhile. ``incomplete`` says how far it came
+    where it did not end; ``not_run`` are the ids of the cases that were planned and not run, which are among
+    ``not_measured``, too.
     """
 
     file: str
@@ -184,6 +200,7 @@ class Run:
     not_measured: Mapping[str, str]
     disturbed: str = ""
     roofs: tuple[Roof, ...] = ()
+    state: MachineState = field(default_factory=MachineState)
     incomplete: str = ""
     not_run: frozenset[str] = frozenset()
 
@@ -207,6 +224,7 @@ def run_of(result: ResultFile) -> Run:
         not_measured={} if session is None else {case.id: case.why for case in session.without_number},
         disturbed=disturbed_session(rounds_of(result)) or "",
         roofs=tuple(replace(roof, samples=()) for roof in roofs if roof.source == "measured" and usable(roof.value)),
+        state=state_of(rounds_of(result)),
         incomplete="" if session is None else session.why_incomplete or "",
         not_run=frozenset() if session is None else frozenset(session.not_run),
     )

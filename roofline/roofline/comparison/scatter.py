@@ -107,7 +107,7 @@ def _observation(point: Point, disturbed: bool) -> Observation:
 
 
 def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:
-    logs = [math.log(one.step_time_s) for one in seen]
+    logs = [math.log(one.value) for one in seen]
     errors = [one.error for one in seen if one.error is not None]
     several = len(seen) > 1
     return Scatter(

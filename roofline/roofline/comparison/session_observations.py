@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from roofline.comparison.compared_figures import FIGURES, FigureName, observe_figure
 from roofline.comparison.observation import (
     Disturbed,
     Observation,
@@ -40,13 +41,15 @@ from roofline.results.reader import NoResultError, folders_without_results, read
 from roofline.results.result import Benchmark, ResultFile
 from roofline.results.same_session import Sessions, same_as
 from roofline.schema.record import Case, Device, Flag, Record
+from roofline.timing.step_time import mostly_disturbed
 
 By = Literal["time", "roof"]
 
 WorkSource = Literal["analytic", "counters"]
 
-RECORD, TIMES, ROOF = "record", "times", "roof"
-"""What a row may be unusable for beside its flags: it can't be read, its numbers are none, or no roof is over it."""
+RECORD, TIMES, ROOF, FIGURE = "record", "times", "roof", "figure"
+"""What a row may be unusable for beside its flags: it can't be read, its times are none, no roof is over it, or it
+lacks the figure that is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,17 @@ class SessionResult:
     names of the claims that the record has a check of.
 
     Without an ``observation``, ``problem`` says why, and ``problem_kind`` of which kind that is: a flag's name, or
-    `RECORD`, `TIMES` or `ROOF`; ``disturbed``: it was the machine's fault and not the row's. ``bimodal`` is the flag's
-    evidence.
+    `RECORD`, `TIMES`, `ROOF` or `FIGURE`; ``disturbed``: it was the machine's fault and not the row's. ``bimodal`` is
+    the flag's evidence.
 
-    ``step_time_s`` is always seconds; ``fastest_s`` and ``slowest_s`` are of the session's rounds. By roof, the
-    observation is of the step time over ``least_s``, which the machine's own measured roofs allow, known to
-    ``least_error``, relative; ``sol_s`` is the speed of light, and ``provenance`` where the work is from. ``counted``
-    is the work as its operations were counted, by roof what the case was placed by; None where there is none.
+    ``value`` is the figure that is compared, by roof too, in its unit; ``fastest_s`` and ``slowest_s`` are of the
+    session's rounds. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
+    roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light. ``provenance`` is where the work
+    is from, or the place in the record of a figure other than the step time. ``counted`` is the work as its operations
+    were counted, by roof what the case was placed by; None where there is none.
 
     ``marked``: it was looked for what disturbed the rounds. Where some of them, or most of the session's, were,
-    ``all_rounds_s`` are the step times of all of them, for `without_marks`.
+    ``all_rounds`` are the step times of all of them, or the one value of another figure, for `without_marks`.
     """
 
     run: Run
@@ -92,7 +96,7 @@ class SessionResult:
     problem_kind: str = ""
     disturbed: bool = False
     bimodal: str = ""
-    step_time_s: float = math.nan
+    value: float = math.nan
     fastest_s: float = math.nan
     slowest_s: float = math.nan
     least_s: float | None = None
@@ -101,20 +105,22 @@ class SessionResult:
     provenance: str = ""
     counted: Counted | None = None
     marked: bool = False
-    all_rounds_s: Sequence[float] = ()
+    all_rounds: Sequence[float] = ()
     params: Mapping[str, Any] | None = None
     checks: frozenset[str] = frozenset()
 
     @property
     def fraction_of_roof(self) -> float | None:
-        return None if self.least_s is None else self.least_s / self.step_time_s
+        return None if self.least_s is None else self.least_s / self.value
 
     @property
     def fraction_of_sol(self) -> float | None:
-        return None if self.sol_s is None else self.sol_s / self.step_time_s
+        return None if self.sol_s is None else self.sol_s / self.value
 
 
-def session_results(result: ResultFile, run: Run, by: By, devices: DeviceTable) -> Iterable[SessionResult]:
+def session_results(
+    result: ResultFile, run: Run, by: By, devices: DeviceTable, figure: FigureName = "step_time"
+) -> Iterable[SessionResult]:
     """What a file says of each case, row by row; roofs are ceilings and no cases."""
     if by == "roof":
         for point in points_of(result, devices):
@@ -125,19 +131,25 @@ def session_results(result: ResultFile, run: Run, by: By, devices: DeviceTable) 
     for benchmark in result.benchmarks:
         record = benchmark.record
         if record is None:
-            yield _without_record(benchmark, run)
+            yield _without_record(benchmark, run, figure)
         elif record.case.mode != "roof":
             if record.device not in roofs:
                 roofs[record.device] = roofs_of(result, record.device, devices)
             over = roofs[record.device]
-            yield _by_time(benchmark, record, run, flags_of(record, place(record, over)))
+            flags = flags_of(record, place(record, over))
+            if figure == "step_time":
+                yield _by_time(benchmark, record, run, flags)
+            else:
+                yield _by_figure(benchmark, record, run, flags, figure)
 
 
-def _without_record(benchmark: Benchmark, run: Run) -> SessionResult:
+def _without_record(benchmark: Benchmark, run: Run, figure: FigureName = "step_time") -> SessionResult:
     empty = SessionResult(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
     empty = replace(empty, params=benchmark.params)
     if benchmark.fault is not None:
         return replace(empty, problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
+    if figure != "step_time":
+        return replace(empty, problem=f"no record, so no {FIGURES[figure].title}", problem_kind=FIGURE)
     try:
         observation = observe_stats(benchmark.stats, run.when)
     except Unusable as error:
@@ -146,15 +158,17 @@ def _without_record(benchmark: Benchmark, run: Run) -> SessionResult:
     return replace(
         empty,
         observation=observation,
-        step_time_s=observation.step_time_s,
+        value=observation.value,
         fastest_s=math.nan if least is None else least,
         slowest_s=math.nan if most is None else most,
     )
 
 
-def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
-    # Of thousands of rows `dataclasses.replace` would take as long as reading them.
-    seen = partial(
+def _seen(benchmark: Benchmark, record: Record, run: Run) -> partial[SessionResult]:
+    """What a row says whatever is compared. Of thousands of rows `dataclasses.replace` would take as long as reading
+    them.
+    """
+    return partial(
         SessionResult,
         run=run,
         id=record.case.id,
@@ -162,13 +176,42 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
         case=record.case,
         device=record.device,
         observation=None,
-        bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
         counted=_counted(record),
         checks=frozenset(check.name for check in record.checks),
     )
+
+
+def _kept_out(seen: partial[SessionResult], flags: tuple[Flag, ...]) -> SessionResult | None:
     why = why_kept_out(flags)
-    if why is not None:
-        return seen(problem=why, problem_kind=why.partition(":")[0])
+    return None if why is None else seen(problem=why, problem_kind=why.partition(":")[0])
+
+
+def _by_figure(
+    benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...], name: FigureName
+) -> SessionResult:
+    """A figure that is one value of the session. What scatters is left out where most rounds were disturbed."""
+    figure, seen = FIGURES[name], _seen(benchmark, record, run)
+    kept_out = _kept_out(seen, flags)
+    if kept_out is not None:
+        return kept_out
+    try:
+        observation, path = observe_figure(figure, record, run.when)
+    except Unusable as error:
+        return seen(problem=str(error), problem_kind=FIGURE)
+    seen = partial(seen, value=observation.value, provenance=path)
+    marks = None if record.timing is None else record.timing.rounds.disturbed
+    disturbed = mostly_disturbed(marks) or run.disturbed
+    if figure.prior is None or marks is None or not disturbed:
+        return seen(observation=observation, marked=marks is not None)
+    return seen(problem=disturbed, disturbed=True, marked=True, all_rounds=(observation.value,))
+
+
+def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
+    bimodal = next((flag.evidence for flag in flags if flag.name == "bimodal"), "")
+    seen = partial(_seen(benchmark, record, run), bimodal=bimodal)
+    kept_out = _kept_out(seen, flags)
+    if kept_out is not None:
+        return kept_out
     try:
         observation = observe_record(record, benchmark.stats, run.when)
     except Disturbed as error:
@@ -178,7 +221,7 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
     rounds = _of_rounds(record, run)
     if rounds["marked"] and run.disturbed:
         return seen(**rounds, problem=run.disturbed, disturbed=True)
-    return seen(**rounds | {"observation": observation, "step_time_s": observation.step_time_s})
+    return seen(**rounds | {"observation": observation, "value": observation.value})
 
 
 def _of_rounds(record: Record, run: Run) -> dict[str, Any]:
@@ -191,7 +234,7 @@ def _of_rounds(record: Record, run: Run) -> dict[str, Any]:
         "slowest_s": max(rounds.wall_s) / rounds.steps,
         "marked": rounds.disturbed is not None,
         # Eight bytes a round: there may be a thousand sessions of a disturbed hour.
-        "all_rounds_s": array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
+        "all_rounds": array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
     }
 
 
@@ -258,18 +301,18 @@ def without_known_marks(seen: Sequence[SessionResult]) -> list[SessionResult]:
     marked ones; none where no round is marked.
     """
     timed = [one for one in seen if _timed(one)]
-    return [one for one in timed if not one.marked] if any(one.all_rounds_s for one in timed) else []
+    return [one for one in timed if not one.marked] if any(one.all_rounds for one in timed) else []
 
 
 def without_marks(seen: SessionResult) -> SessionResult:
     """The session by all of its rounds, whatever disturbed them."""
-    if not seen.all_rounds_s or not _timed(seen):
+    if not seen.all_rounds or not _timed(seen):
         return seen
-    observation = observe_times(seen.all_rounds_s, started_at=seen.run.when)
+    observation = observe_times(seen.all_rounds, started_at=seen.run.when)
     return replace(
         seen,
         observation=observation if seen.least_s is None else observation.over(seen.least_s, seen.least_error),
-        step_time_s=observation.step_time_s,
+        value=observation.value,
         problem="",
         disturbed=False,
     )
@@ -284,7 +327,7 @@ def _timed(seen: SessionResult) -> bool:
 class Side:
     """``skipped`` files are left out: those of a folder that are no results or none of this side, and second files of
     a session. ``unreadable`` ones of a folder, and parts of a file, should be results and can't be read. ``repeated``
-    tells of rows that stand in a file several times. With file and reason.
+    tells of rows that stand in a file several times. With file and reason. ``figure`` is what was read of each row.
     """
 
     results: tuple[SessionResult, ...]
@@ -293,6 +336,7 @@ class Side:
     unreadable: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     sessions: Sessions = field(default_factory=Sessions)
+    figure: FigureName = "step_time"
 
 
 def read_side(
@@ -301,6 +345,7 @@ def read_side(
     devices: DeviceTable,
     without: AbstractSet[Path] = frozenset(),
     others: Sessions | None = None,
+    figure: FigureName = "step_time",
 ) -> Side:
     """Read the sessions of one side.
 
@@ -347,7 +392,7 @@ def read_side(
         unreadable += result.left_out
         run = run_of(result)
         runs.append(run)
-        rows = [_shared(one, cases) for one in session_results(result, run, by, devices)]
+        rows = [_shared(one, cases) for one in session_results(result, run, by, devices, figure)]
         seen += _last_of_each(rows)
         repeated += _repeated(run, rows)
     if not runs:
@@ -361,6 +406,7 @@ def read_side(
         unreadable=(*unreadable, *folders_without_results(paths)),
         repeated=tuple(repeated),
         sessions=sessions,
+        figure=figure,
     )
 
 

@@ -133,7 +133,7 @@ def _why_same(effect: Effect, least: float, confidence: float) -> str:
 
 def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, by_itself: bool, cases: int) -> str:
     if shown:
-        return f"slower or faster by less than the {percent(math.expm1(least))} that matter, perhaps by more"
+        return f"a change of less than the {percent(math.expm1(least))} that matter, perhaps of more"
     if by_itself:
         return f"by itself beyond chance, but among {cases} cases together it could still be chance"
     low, high = effect.interval(confidence)

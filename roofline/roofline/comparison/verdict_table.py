@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from roofline.comparison.comparison import (
-    LARGE_IMPROVEMENT,
-    OUTCOMES,
-    Compared,
-    Comparison,
-    Outcome,
-    SideSummary,
-)
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import (
     grouped,
     lines_of,
+    lines_of_common,
     lines_of_incomplete,
     lines_of_missing,
     lines_of_unreadable,
     sentence_of,
 )
+from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome, SideSummary
 from roofline.comparison.observation import OUTLIER
 from roofline.comparison.runs import (
+    Identity,
     Run,
     before_the_baseline,
     code_of,
@@ -39,7 +36,6 @@ from roofline.text.units import (
     first_lines,
     named,
     percent,
-    scaled,
     signed,
     signed_range,
     significant,
@@ -48,6 +44,9 @@ from roofline.text.units import (
 
 NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
 """What stands where no number of more sessions can be given; ``-`` stands where more are not what would settle it."""
+
+LARGE_IMPROVEMENT = 0.1
+"""Share of a time or an amount won beyond which an old baseline would hide a loss."""
 
 MORE = "more_sessions"
 """The name of the column that shows it."""
@@ -64,10 +63,10 @@ def _more_of(case: Compared) -> str | None:
     return None if case.more_sessions is None else f"about {case.more_sessions}"
 
 
-def _of_sides(name: str, title: str = "", *, drop: int = 0, **how: Any) -> list[Column[Compared]]:
-    """Make a column a side of what its summary has under the name."""
+def _of_sides(name: str, title: str = "", get: str = "", *, drop: int = 0, **how: Any) -> list[Column[Compared]]:
+    """Make a column a side of what its summary has under ``get``, by default under the name."""
     return [
-        number(f"{side}_{name}", f"{side}{title}", f"{side}.{name}", drop=drop + later, **how)
+        number(f"{side}_{name}", f"{side}{title}", f"{side}.{get or name}", drop=drop + later, **how)
         for later, side in enumerate(("base", "new"))
     ]
 
@@ -77,10 +76,14 @@ def _file(results: Sequence[SessionResult]) -> str | None:
 
 
 _CASE: Column[Compared] = words("case", get="match.id", dtype="category")
-_MACHINE: Column[Compared] = words("machine", get="match.machine.label", drop=1, dtype="category")
 _VERDICT: Column[Compared] = words("verdict", get="outcome", dtype="category")
 _WHY: Column[Compared] = words("why", get=lambda case: case.why or None)
 _CHANGE: Column[Compared] = number("change", show=signed)
+
+
+def _machine(comparison: Comparison) -> Column[Compared]:
+    names = comparison.machine_names
+    return words("machine", get=lambda case: names[case.match.machine], drop=1, dtype="category")
 
 
 def _interval(case: Compared, confidence: float) -> list[float] | None:
@@ -97,24 +100,28 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
     def end(which: int) -> Callable[[Compared], float | None]:
         return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
 
-    figures: dict[str, Dtype] = {
-        **dict.fromkeys(("step_time_s", "fraction_of_roof", "fraction_of_speed_of_light"), "Float64"),
+    of_rounds: dict[str, Dtype] = {
+        **dict.fromkeys(("fraction_of_roof", "fraction_of_speed_of_light"), "Float64"),
         "outliers": "Int64",
         "slowest_round": "Float64",
     }
+    figures = of_rounds if comparison.settings.figure == "step_time" else {}
     return [
         _CASE,
         words("test", get="match.test"),
-        _MACHINE,
+        _machine(comparison),
         _VERDICT,
         _WHY,
         _CHANGE,
         number("change_low", "from", end(0), signed),
         number("change_high", "to", end(1), signed),
+        number("common_change", "all together", partial(_common_change, comparison), signed),
+        number("own_change", "beside that", lambda case: None if case.own is None else case.own.ratio - 1, signed),
         number("confidence", get=lambda _: confidence),
         number("chance", get="effect.chance"),
         number("least_effect", "least effect", "least"),
         number(MORE, "more sessions", dtype="string"),
+        *_of_sides(comparison.figure.column, get="value"),
         *(column for name, dtype in figures.items() for column in _of_sides(name, dtype=dtype)),
         words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
         number("base_sessions", "base", lambda case: len(case.match.base), dtype="Int64"),
@@ -122,6 +129,11 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         words("base_file", "base", lambda case: _file(case.match.base), dtype="category"),
         words("new_file", "new", lambda case: _file(case.match.new), dtype="category"),
     ]
+
+
+def _common_change(comparison: Comparison, case: Compared) -> float | None:
+    factor = comparison.common.get(case.match.machine)
+    return None if factor is None or case.own is None else factor.ratio - 1
 
 
 def display(comparison: Comparison) -> list[Column[Compared]]:
@@ -134,12 +146,12 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         signed_range,
         drop=2,
     )
-    shown = [_CASE, *([_MACHINE] if len(comparison.machines) > 1 else []), _VERDICT, _CHANGE, between]
+    shown = [_CASE, *([_machine(comparison)] if len(comparison.machines) > 1 else []), _VERDICT, _CHANGE, between]
     if comparison.settings.by == "roof":
         shown += _of_sides("fraction_of_roof", " of\nroof", show=percent, drop=3)
         shown += _of_sides("fraction_of_speed_of_light", " of\nlight", show=percent, drop=7)
     else:
-        shown += _of_sides("step_time_s", show=lambda value: scaled(value, "s"), drop=3)
+        shown += _of_sides(comparison.figure.column, get="value", show=comparison.figure.show, drop=3)
     shown.append(number("sessions", get=_sessions, drop=6))
     if asks_for_more(comparison):
         shown.append(
@@ -157,10 +169,12 @@ _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparabl
 def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
     """Say what came of it in one sentence; with an exit code, of a check: if it passed."""
     counts = {outcome: comparison.counts[outcome] for outcome in OUTCOMES}
+    what = "" if comparison.settings.figure == "step_time" else comparison.figure.title
     if exit_code is not None:
-        return sentence_of(counts, comparison.judged, exit_code)
+        return sentence_of(counts, comparison.judged, exit_code, what, comparison.figure.outcome("slower"))
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
-    return f"{counted(comparison.judged, 'case')} compared: {', '.join(parts) or 'no cases'}"
+    by = f" by {what}" if what else ""
+    return f"{counted(comparison.judged, 'case')} compared{by}: {', '.join(parts) or 'no cases'}"
 
 
 def coverage(comparison: Comparison) -> str:
@@ -191,6 +205,7 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
 
 def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
     return [
+        *lines_of_common(comparison, in_full=in_full),
         *lines_of_missing(comparison, in_full=in_full),
         *_left_out(comparison, in_full=in_full),
         *_counted(comparison, in_full=in_full),
@@ -202,7 +217,10 @@ def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
 def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     """What has to be known of the baseline and of the new side to believe the verdicts."""
     base, new = comparison.base_runs, comparison.new_runs
-    lines = [f"Baseline: {_side(base)}", f"New: {_side(new)}"]
+    machines = comparison.machine_names
+    lines = [f"Baseline: {_side(base, machines)}", f"New: {_side(new, machines)}"]
+    if comparison.settings.figure != "step_time":
+        lines.append(_places(comparison))
     if comparison.settings.by == "roof":
         lines.append(
             "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
@@ -223,12 +241,12 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
     lines += _marks(comparison, in_full=in_full)
-    won = [case for case in comparison.of("faster") if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
+    won = [case for case in comparison.of(*BETTER) if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
         names = named([case.match.id for case in won], in_full=in_full)
         lines.append(
-            f"Faster by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it hides a later loss"
-            " of as much"
+            f"{won[0].kind.capitalize()} by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it"
+            " hides a later loss of as much"
         )
     lines += first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)
     return [*lines, *lines_of_unreadable(comparison.unreadable, in_full=in_full)]
@@ -249,11 +267,18 @@ def _unmarked_files(case: Compared) -> str:
     return case.match.unmarked_files
 
 
-def _side(runs: Sequence[Run]) -> str:
+def _places(comparison: Comparison) -> str:
+    """Where in the record the compared figure stands: a peak of memory may be measured, or worked out."""
+    seen = (one for case in comparison.cases for one in (*case.match.base, *case.match.new))
+    places = dict.fromkeys(one.provenance for one in seen if one.provenance)
+    return f"Compared is the {comparison.figure.title}: {', '.join(places) or 'no record has one'}"
+
+
+def _side(runs: Sequence[Run], names: Mapping[Identity, str]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
     machines = list(dict.fromkeys(run.machine for run in runs))
-    where = some_of([machine.label for machine in machines])
+    where = some_of([names.get(machine, machine.label) for machine in machines])
     where = where if len(machines) == 1 else f"{len(machines)} machines ({where})"
     return f"{sessions} of {where}, {code_of(last)}, {last.when[:10] or 'no date recorded'} ({last.file})"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from roofline.comparison.comparison import Compared, Comparison, Outcome
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.effect import Effect
+from roofline.comparison.exact import ExactChange
+from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.verdict_table import sentence
 from roofline.plots.layout import figure_of
 from roofline.plots.style import DARK, FAINT, handle, tidy
@@ -22,9 +24,11 @@ _ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.26, 1.2, 4.3, -2.35
 """Inches."""
 _STYLE: dict[Outcome, tuple[str, str]] = {
     "slower": ("#D55E00", "v"),
+    "more": ("#D55E00", "v"),
     "not comparable": ("#CC79A7", "X"),
     "inconclusive": ("#7A7A7A", "o"),
     "faster": ("#009E73", "^"),
+    "less": ("#009E73", "^"),
     "same": ("#0072B2", "s"),
 }
 """Colour and marker of a verdict: each of them tells it alone."""
@@ -45,14 +49,15 @@ class _Changes:
     :param rows: the cases that have an estimate, the worst first. Above `MOST_ROWS`, the others are counted.
     """
 
-    def __init__(self, comparison: Comparison, rows: Sequence[tuple[Compared, Effect]]) -> None:
+    def __init__(self, comparison: Comparison, rows: Sequence[tuple[Compared, Effect | ExactChange]]) -> None:
         self._confidence = comparison.settings.confidence
         self._least = comparison.settings.least_effect
         self._rows = rows[:MOST_ROWS]
-        self._several = len(comparison.machines) > 1
+        self._title = comparison.figure.title
+        self._names = comparison.machine_names if len(comparison.machines) > 1 else {}
         self.lines = [
-            f"change of the step time with its {percent(self._confidence)} interval; between the lines, by less than"
-            f" {percent(self._least)}, it does not matter"
+            f"change of the {self._title} with its {percent(self._confidence)} interval; between the lines, by less"
+            f" than {percent(self._least)}, it does not matter"
         ]
         without = len(comparison.cases) - len(rows)
         below = len(rows) - len(self._rows)
@@ -96,11 +101,11 @@ class _Changes:
         axes.set_ylim(len(self._rows) - 0.4, -0.6)
         axes.set_yticks(range(len(self._rows)), [self._label(case) for case, _ in self._rows], fontsize=8.5)
         percent_axis(axes, [-self._least, self._least, *(end for both in ends for end in both)])
-        axes.set_xlabel("change of the step time (%)", fontsize=10, color=DARK)
+        axes.set_xlabel(f"change of the {self._title} (%)", fontsize=10, color=DARK)
 
-    def _ends(self, effect: Effect) -> tuple[float, float]:
+    def _ends(self, effect: Effect | ExactChange) -> tuple[float, float]:
         low, high = effect.interval(self._confidence)
         return low - 1, high - 1
 
     def _label(self, case: Compared) -> str:
-        return row_label(case.match.id, case.match.machine.label if self._several else "")
+        return row_label(case.match.id, self._names.get(case.match.machine, ""))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from roofline.comparison.comparison import Compared, Comparison
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import Gate
+from roofline.comparison.judged_case import Compared
 from roofline.comparison.verdict_table import sentence, table
 from roofline.show.render import render
 from roofline.text.units import counted

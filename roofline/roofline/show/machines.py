@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant, some_of
+
+AnyMachine = TypeVar("AnyMachine")
 
 
 class Machine(NamedTuple):
@@ -61,14 +63,31 @@ def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
         first.setdefault(machine_of(point), point)
     names = {machine: point.result.machine_label for machine, point in first.items()}
 
-    def with_device(machine: Machine, label: str) -> str:
-        device = machine.device or first[machine].result.host.cpu
-        return f"{label} ({device})" if device else label
+    def device(machine: Machine) -> str | None:
+        return machine.device or first[machine].result.host.cpu
 
-    def with_key(machine: Machine, label: str) -> str:
-        return f"{label} [{first[machine].result.host.system if '|' in machine.key else machine.key[-6:]}]"
+    def key(machine: Machine) -> str | None:
+        return first[machine].result.host.system if "|" in machine.key else machine.key[-6:]
 
-    return _told_apart(_told_apart(names, with_device), with_key)
+    return told_apart(names, device, key)
+
+
+def told_apart(
+    labels: Mapping[AnyMachine, str],
+    device: Callable[[AnyMachine], str | None],
+    key: Callable[[AnyMachine], str | None],
+) -> dict[AnyMachine, str]:
+    """The label of each machine, with its device where several have one label, and with its key where that is the same,
+    too.
+    """
+    names = dict(labels)
+    for tell, form in ((device, "{} ({})"), (key, "{} [{}]")):
+        taken = Counter(names.values())
+        names = {
+            machine: form.format(name, more) if taken[name] > 1 and (more := tell(machine)) else name
+            for machine, name in names.items()
+        }
+    return names
 
 
 def by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
@@ -151,11 +170,6 @@ _COLUMNS = (
     *(*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP),
     *(*_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)),
 )
-
-
-def _told_apart(names: dict[Machine, str], more: Callable[[Machine, str], str]) -> dict[Machine, str]:
-    taken = list(names.values())
-    return {key: more(key, label) if taken.count(label) > 1 else label for key, label in names.items()}
 
 
 Listed = Callable[[list[str]], str]

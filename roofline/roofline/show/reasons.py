@@ -115,6 +115,11 @@ def why_missing(point: Point, column: Column[Point]) -> str:
     return _recorded(record.missing, place) or no_time or _otherwise(record, column.name, place)
 
 
+def why_not_recorded(record: Record, place: str) -> str:
+    """Say why a record has no value at a place in it."""
+    return _recorded(record.missing, place) or _otherwise(record, place, place)
+
+
 def why_no_series(point: Point, name: str) -> str:
     """Say why rounds of a point have no value of a series."""
     record = point.benchmark.record

@@ -122,8 +122,8 @@ def judged(tmp_path: Path, new_s: float, *options: str, **machine: Any) -> tuple
 @pytest.mark.parametrize(
     ("new_s", "options", "machine", "code", "says"),
     [
-        (0.1, (), {}, 0, "passed"),
-        (0.2, (), {}, 1, "FAILED: slower than the baseline"),
+        (0.1, (), {}, 0, "passed; 6 of 6 inconclusive"),
+        (0.2, (), {}, 1, "FAILED: worse than the baseline"),
         (0.13, ("--least-effect=50%",), {}, 0, "passed"),
         (0.1, (), {"fingerprint": "f" * 16}, 4, "FAILED: not all of it could be compared or judged"),
         (0.1, ("--strict",), {}, 4, "FAILED: not all of it could be compared or judged"),

@@ -45,7 +45,7 @@ def test_the_worst_comes_first() -> None:
 @pytest.mark.parametrize(
     ("cases", "title"),
     [
-        ((SAME, OPEN), "Passed: {}: no case shown to be slower (1 inconclusive, 1 same)"),
+        ((SAME, OPEN), "Passed: {}: no case shown to be slower; 1 of 2 inconclusive (1 inconclusive, 1 same)"),
         ((OPEN,), "Undecided: {}: no case shown to be slower, and none to be the same (1 inconclusive)"),
         ((SLOWER, SAME, REMOVED), "Regression: {}: 1 case slower, of 2 compared (1 slower, 1 removed, 1 same)"),
         ((SLOWER, case("b", turns(1.2), turns(1.2))), "Regression: {}: 2 cases slower, of 2 compared (2 slower)"),

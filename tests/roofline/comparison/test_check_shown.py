@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from roofline.comparison.comparison import Compared, Comparison, Settings
+from roofline.comparison.comparison import Comparison
+from roofline.comparison.judged_case import Compared, Settings
 from roofline.comparison.matching import MatchedCase
 from roofline.comparison.runs import Identity
 from roofline.comparison.runs import Run as OneRun

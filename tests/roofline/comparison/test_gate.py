@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.comparison import Compared, Comparison, Outcome, Settings
+from roofline.comparison.comparison import Comparison
 from roofline.comparison.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
+from roofline.comparison.judged_case import Compared, Outcome, Settings
 from roofline.comparison.matching import MatchedCase, Standing
 from roofline.comparison.runs import Identity, Run
 from roofline.comparison.verdict_table import sides

@@ -21,7 +21,7 @@ def side(sessions: int, scatter: float, ratio: float = 1.0) -> list[Observation]
     """Sessions that lie as the quantiles of a normal distribution do."""
     return [
         Observation(
-            step_time_s=ratio * math.exp(scatter * NormalDist().inv_cdf((number + 0.5) / sessions)),
+            value=ratio * math.exp(scatter * NormalDist().inv_cdf((number + 0.5) / sessions)),
             error=scatter / 3,
             rounds=10,
             left_out=0,

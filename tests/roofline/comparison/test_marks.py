@@ -54,7 +54,7 @@ def test_where_both_sides_tell_marked_rounds_are_left_out(tmp_path: Path) -> Non
     """Also where no round of the other side is marked: it was looked at."""
     pair = _match(_side(tmp_path / "base", 0, 0), _side(tmp_path / "new", 4, 0))
     assert (_left_out(pair), pair.unmarked_files) == ([0, 0, 4, 0], "")
-    assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
+    assert [seen.value for seen in pair.new] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("blind", ["base", "new"])
@@ -80,7 +80,7 @@ def test_a_disturbed_session_is_taken_where_marks_are_not(tmp_path: Path) -> Non
     assert (len(pair.new), [one.disturbed for one in pair.left_out]) == (2, [True])
     pair = _match(_side(tmp_path / "blind", None, None, None), new)
     assert (len(pair.new), pair.left_out) == (3, ())
-    assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
+    assert [seen.value for seen in pair.new] == [2.0, 1.0, 1.0]
     assert not any(seen.disturbed or seen.problem for seen in pair.new)
 
 
@@ -100,12 +100,12 @@ def test_by_roof_the_least_time_stays(tmp_path: Path) -> None:
     """All rounds over the same least time, of a session with quiet ones and of one without."""
     base, new = _side(tmp_path / "base", None, None, None), _side(tmp_path / "new", 16, 8, 0)
     pair = _match(base, new, "roof")
-    assert [seen.step_time_s for seen in pair.new] == [2.0, 1.0, 1.0]
+    assert [seen.value for seen in pair.new] == [2.0, 1.0, 1.0]
     for seen in pair.new:
         assert seen.observation is not None
         assert seen.least_s is not None
-        assert seen.observation.step_time_s == pytest.approx(seen.step_time_s / seen.least_s, rel=1e-12)
-        assert seen.fraction_of_roof == pytest.approx(1 / seen.observation.step_time_s, rel=1e-12)
+        assert seen.observation.value == pytest.approx(seen.value / seen.least_s, rel=1e-12)
+        assert seen.fraction_of_roof == pytest.approx(1 / seen.observation.value, rel=1e-12)
 
 
 def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
@@ -191,5 +191,5 @@ def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> 
     new = [_with_neighbours(path, disturbed, disturbed) for path, disturbed in zip(files, (0, 10), strict=True)]
     pair = _first(base, new, by)
     assert (len(pair.new), pair.left_out, pair.unmarked_files) == (2, (), f"{base[0]} and 1 more")
-    assert [seen.step_time_s for seen in pair.new] == [1.0, 1.0]
+    assert [seen.value for seen in pair.new] == [1.0, 1.0]
     assert all(seen.observation is not None and not seen.disturbed for seen in pair.new)

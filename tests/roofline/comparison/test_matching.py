@@ -47,7 +47,7 @@ def test_each_machine_is_compared_with_itself(tmp_path: Path) -> None:
     )
     matching = _match(base, new)
     assert _standings(matching) == [(ID, "slow", "matched"), (ID, "fast", "matched")]
-    assert [pair.base[0].step_time_s for pair in matching.cases] == [
+    assert [pair.base[0].value for pair in matching.cases] == [
         pytest.approx(0.1, rel=0.01),
         pytest.approx(0.01, rel=0.01),
     ]
@@ -277,7 +277,7 @@ def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> Non
     """Its rows are no sessions of their own."""
     records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
     path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
-    assert [seen.step_time_s for seen in _read([path]).results] == [pytest.approx(0.1, rel=0.01)]
+    assert [seen.value for seen in _read([path]).results] == [pytest.approx(0.1, rel=0.01)]
 
 
 @pytest.mark.parametrize("count", [1, 3])

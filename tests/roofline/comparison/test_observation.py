@@ -35,14 +35,14 @@ def rounds(*wall_s: float, disturbed: tuple[str | None, ...] | None = None, step
 def test_median_of_the_steps() -> None:
     """The time is that of a step, in the middle of the rounds: one long round doesn't move it."""
     seen = observe(rounds(2.0, 2.2, 2.4, 2.6, 90.0), started_at="2026-01-01T00:00:00")
-    assert seen.step_time_s == 1.2
+    assert seen.value == 1.2
     assert (seen.rounds, seen.left_out, seen.started_at) == (5, 0, "2026-01-01T00:00:00")
 
 
 def test_few_rounds_have_no_error() -> None:
     """Below five rounds it is the median, too, and nothing is claimed of how well it is known."""
     seen = observe(rounds(1.0, 2.0, 9.0, steps=1))
-    assert seen.step_time_s == 2.0
+    assert seen.value == 2.0
     assert seen.error is None
 
 
@@ -59,7 +59,7 @@ def test_marked_rounds_are_left_out() -> None:
     """By their mark alone, whether they were long or short."""
     marks = ("stolen", None, None, None, None, None, "stolen")
     seen = observe(rounds(0.1, 1.0, 1.0, 1.5, 1.0, 1.0, 9.0, disturbed=marks, steps=1))
-    assert seen.step_time_s == 1.0
+    assert seen.value == 1.0
     assert (seen.rounds, seen.left_out) == (5, 2)
 
 
@@ -133,7 +133,7 @@ def test_over_a_roof_both_errors_count() -> None:
     """Root of the sum of squares; what isn't known isn't known over a roof, either."""
     seen = observe(rounds(2.0, 2.2, 2.4, 2.6, 90.0), started_at="2026")
     over = replace(seen, error=0.03).over(0.6, 0.04)
-    assert (over.step_time_s, over.error) == (2.0, pytest.approx(0.05, rel=1e-12))
+    assert (over.value, over.error) == (2.0, pytest.approx(0.05, rel=1e-12))
     assert replace(seen, error=None).over(0.6, 0.04).error is None
     assert (over.rounds, over.started_at) == (5, "2026")
 
@@ -159,7 +159,7 @@ def _stats(**changes: Any) -> Stats:
 def test_saved_rounds_are_taken() -> None:
     """Where there are as many as the statistics say."""
     observation = observe_stats(_stats(round_times_s=ROUNDS), "2026")
-    assert (observation.step_time_s, observation.rounds, observation.started_at) == (0.1, 5, "2026")
+    assert (observation.value, observation.rounds, observation.started_at) == (0.1, 5, "2026")
     assert observation.error is not None
 
 
@@ -167,7 +167,7 @@ def test_saved_rounds_are_taken() -> None:
 def test_without_rounds_the_median_and_the_textbook_s_error(times: tuple[float, ...] | None) -> None:
     """1.2533 x 0.001 / 0.1005 / sqrt(5)."""
     observation = observe_stats(_stats(round_times_s=times, median_s=0.1005), "")
-    assert observation.step_time_s == 0.1005
+    assert observation.value == 0.1005
     assert observation.error == pytest.approx(1.2533 * 0.001 / 0.1005 / math.sqrt(5), rel=1e-4)
 
 
@@ -224,7 +224,7 @@ def test_statistics_that_say_nothing(changes: dict[str, Any], reason: str) -> No
 @pytest.mark.parametrize("unit", ["s", "seconds", " Sec "])
 def test_seconds_by_another_name(unit: str) -> None:
     """A file may say what it is in, as long as it is that."""
-    assert observe_stats(_stats(unit=unit), "").step_time_s == 0.1
+    assert observe_stats(_stats(unit=unit), "").value == 0.1
 
 
 def _record(**timing: Any) -> Record:
@@ -240,7 +240,7 @@ def test_rounds_of_a_record() -> None:
     observation = observe_record(record, _stats(), "2026")
     assert observation.left_out == 1
     assert observation.rounds == 4
-    assert observation.step_time_s == 0.1
+    assert observation.value == 0.1
 
 
 @pytest.mark.parametrize(

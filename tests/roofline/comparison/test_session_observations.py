@@ -43,10 +43,10 @@ def test_by_roof_the_time_is_over_the_least_that_the_roofs_allow(tmp_path: Path)
     by_time, by_roof = _seen(path, "time"), _seen(path, "roof")
     assert by_time.observation is not None
     assert by_roof.observation is not None
-    assert by_roof.observation.step_time_s == pytest.approx(100 * by_time.observation.step_time_s)
+    assert by_roof.observation.value == pytest.approx(100 * by_time.observation.value)
     assert by_roof.fraction_of_roof == pytest.approx(0.1, rel=0.01)
     assert by_roof.fraction_of_sol == pytest.approx(0.1, rel=0.01)
-    assert by_roof.step_time_s == by_time.step_time_s
+    assert by_roof.value == by_time.value
     assert by_time.observation.error is not None
     assert by_roof.observation.error == pytest.approx(math.hypot(by_time.observation.error, 0.015))
 

@@ -102,7 +102,7 @@ def test_invalid_in_a_few_of_the_new_sessions(
     options = ("--least-effect", "50%")
     code, out, err = run("check", *new, "--baseline", *base, *options)
     assert code == 0
-    assert out.startswith("Passed: no case shown to be slower (1 inconclusive, 1 same)")
+    assert out.startswith("Passed: no case shown to be slower; 1 of 2 inconclusive (1 inconclusive, 1 same)")
     told = " ".join(out.split())
     assert f"inconclusive: {ID}: no difference that matters, but not in every session: 2 of 5 new" in told
     assert told.count("2 of 5 new sessions invalid") == 1

@@ -91,14 +91,14 @@ def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
 
 def _slower(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
     """Cases that take longer than in the baseline, the worst first."""
-    figures = figures_of(comparison)
+    figures, machines = figures_of(comparison), comparison.machine_names
     for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
         if case.outcome != "slower":
             continue
         yield Remark(
             what=f"slower: {signed(case.change or 0.0)}",
             case=case.match.id,
-            machine=case.match.machine.label if point is None else names[machine_of(point)],
+            machine=machines[case.match.machine] if point is None else names[machine_of(point)],
             evidence="; ".join(filter(None, (figures(case), case.why))),
             point=point,
         )

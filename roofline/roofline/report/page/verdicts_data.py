@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from roofline.comparison.comparison import Compared, Comparison
+from roofline.comparison.comparison import Comparison
+from roofline.comparison.judged_case import Compared
 from roofline.comparison.runs import identity_of
 from roofline.comparison.verdict_table import display, sentence, table
 from roofline.model.points import Point

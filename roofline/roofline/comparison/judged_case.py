@@ -1,0 +1,278 @@
+"""One case of two sides: by which settings it is judged, and what comes of it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, get_args
+
+from roofline.comparison.common_factor import TwoSides
+from roofline.comparison.compared_figures import FIGURES, FigureName, FigureOutcome
+from roofline.comparison.effect import Effect, effect_of
+from roofline.comparison.exact import ExactChange, exact_change
+from roofline.comparison.matching import MatchedCase
+from roofline.comparison.observation import Observation
+from roofline.comparison.runs import Identity, changed_roofs
+from roofline.comparison.session_observations import By, SessionResult
+from roofline.comparison.verdict import (
+    CONFIDENCE,
+    LEAST_CONFIDENCE,
+    LEAST_EFFECT,
+    MOST_CONFIDENCE,
+    NoNumber,
+    Verdict,
+)
+from roofline.text.units import significant, some_of
+
+BIMODAL_SHARE = 0.5
+"""A side of which so many sessions or more fall into two clusters each has no time to be judged by."""
+
+_UNIT = 1000.0
+_UNIT_TOLERANCE = 1.5
+
+Outcome = FigureOutcome | Literal["removed", "not comparable", "invalid", "new"]
+OUTCOMES: tuple[Outcome, ...] = (
+    *("slower", "more", "removed", "not comparable", "invalid"),
+    *("inconclusive", "new", "faster", "less", "same"),
+)
+"""Worst first, as they are shown."""
+
+WORSE: tuple[Outcome, ...] = ("slower", "more")
+BETTER: tuple[Outcome, ...] = ("faster", "less")
+
+MATCHED: tuple[Outcome, ...] = (*WORSE, *BETTER, "same", "inconclusive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """:param least_effect: the least difference that matters, relative.
+    :param confidence: that no case is called slower or faster by chance, over all cases together.
+    :param floor_s: differences of a time below it never matter.
+    :param by: what is compared: times, on one machine; or times over what each machine's own measured roofs allow.
+    :param figure: what is compared; by roof the step time.
+    """
+
+    least_effect: float = LEAST_EFFECT
+    confidence: float = CONFIDENCE
+    floor_s: float = 0.0
+    by: By = "time"
+    figure: FigureName = "step_time"
+
+    def __post_init__(self) -> None:
+        """:raises ValueError: a setting by which nothing can be judged, or everything would pass."""
+        allowed = {
+            "least_effect": (
+                _is_number(self.least_effect) and 0 < self.least_effect < 1,
+                "a share above 0 and below 1, such as 0.02",
+            ),
+            "confidence": (
+                _is_number(self.confidence) and LEAST_CONFIDENCE <= self.confidence <= MOST_CONFIDENCE,
+                f"a share from {LEAST_CONFIDENCE:g} to {MOST_CONFIDENCE:g}, such as {CONFIDENCE:g}",
+            ),
+            "floor_s": (_is_number(self.floor_s) and 0 <= self.floor_s < math.inf, "seconds, 0 or more"),
+            "by": (self.by in get_args(By), f"one of {', '.join(get_args(By))}"),
+            "figure": (self.figure in FIGURES, f"one of {', '.join(FIGURES)}"),
+        }
+        for name, (holds, what) in allowed.items():
+            if not holds:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: give {what}.")
+        if self.by == "roof" and self.figure != "step_time":
+            raise ValueError(f"by roof the step time is compared: {self.figure} is compared by time alone.")
+        if self.floor_s and not FIGURES[self.figure].is_time:
+            raise ValueError(f"a floor is in seconds, and {self.figure} is no time: give a least effect alone.")
+
+
+def _is_number(value: object) -> bool:
+    """Tell a number from a text such as ``2%``, which only the command reads."""
+    return isinstance(value, int | float)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideSummary:
+    """A case on one side: geometric means over its sessions. ``value`` is of the figure that is compared, in its unit.
+    Fractions are of the machine's own measured roofs.
+
+    Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
+    `roofline.comparison.observation.OUTLIER`), and the slowest is ``slowest_round`` times the median.
+    """
+
+    value: float
+    fraction_of_roof: float | None
+    fraction_of_speed_of_light: float | None
+    rounds: int
+    outliers: int
+    slowest_round: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
+
+    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` and ``no_number`` are
+    the verdict's. ``own`` is its effect beside a change that all cases share, ``apart`` whether that is shown and
+    matters.
+    """
+
+    match: MatchedCase
+    outcome: Outcome
+    why: str = ""
+    by_figures: bool = False
+    more_sessions: int | None = None
+    no_number: NoNumber | None = None
+    least: float | None = None
+    effect: Effect | ExactChange | None = None
+    base: SideSummary | None = None
+    new: SideSummary | None = None
+    figure: FigureName = "step_time"
+    own: Effect | None = None
+    apart: bool = False
+
+    @property
+    def change(self) -> float | None:
+        """Of the figure, relative: 0.05 is 5 % more."""
+        return None if self.effect is None else self.effect.ratio - 1
+
+    @property
+    def kind(self) -> str:
+        """The verdict with the figure it is of, where that isn't the step time: ``more (peak memory)``."""
+        named = "" if self.figure == "step_time" else f" ({FIGURES[self.figure].title})"
+        return f"{self.outcome}{named}"
+
+
+def measured(middle: SideSummary, side: Sequence[SessionResult], figure: FigureName) -> str:
+    """The figure of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
+    it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
+    """
+    value, file = FIGURES[figure].show(middle.value), side[0].run.file
+    if len(side) == 1:
+        return f"{value} in {file}"
+    return f"{value} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
+
+
+class JudgedCase:
+    """A matched case on its way to its verdict."""
+
+    def __init__(self, case: MatchedCase, settings: Settings) -> None:
+        base, new = _summary(case.base), _summary(case.new)
+        self._match, self._settings, self._figure = case, settings, FIGURES[settings.figure]
+        before, now = _observations(case.base), _observations(case.new)
+        prior = self._figure.prior
+        self.effect = exact_change(before, now) if prior is None else effect_of(before, now, prior)
+        self.least = max(settings.least_effect, settings.floor_s / base.value)
+        self._as = partial(
+            Compared,
+            match=case,
+            least=self.least,
+            effect=self.effect,
+            base=base,
+            new=new,
+            figure=settings.figure,
+        )
+        self._base, self._new = base, new
+
+    @property
+    def machine(self) -> Identity:
+        return self._match.machine
+
+    @property
+    def sessions(self) -> TwoSides:
+        """What each session of either side says, by its file."""
+        base, new = (
+            {seen.run.file: seen.observation for seen in side if seen.observation is not None}
+            for side in (self._match.base, self._match.new)
+        )
+        return base, new
+
+    def beside(self, own: Effect | None, *, apart: bool) -> None:
+        """Take the case's own effect beside a change that all cases share."""
+        self._as = partial(self._as, own=own, apart=apart)
+
+    @property
+    def other_unit(self) -> str | None:
+        """Why the difference is that of two units of time, and not of two versions of the code; None where it isn't."""
+        larger = math.exp(abs(self.effect.log_ratio))
+        if not any(_UNIT**power / _UNIT_TOLERANCE <= larger <= _UNIT**power * _UNIT_TOLERANCE for power in (1, 2, 3)):
+            return None
+        words = ("long", "short", " of time") if self._figure.is_time else ("much", "little", "")
+        of_base = measured(self._base, self._match.base, self._settings.figure)
+        of_new = measured(self._new, self._match.new, self._settings.figure)
+        return (
+            f"{significant(larger)} times as {words[self.effect.log_ratio < 0]}: a file in another unit{words[2]}?"
+            f" ({of_base}, {of_new}). If it is real, make the baseline anew"
+        )
+
+    def compared(self, verdict: Verdict) -> Compared:
+        if (bimodal := self._bimodal()) is not None:
+            return self._as(outcome="inconclusive", why=bimodal)
+        if verdict.kind == "same" and any(one.side == "new" for one in self._match.missing):
+            why = f"no difference that matters, but not in every session: {self._match.why_missing}"
+            return self._as(outcome="inconclusive", why=why)
+        if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
+            return self.not_comparable(changed)
+        return self._as(
+            outcome=self._figure.outcome(verdict.kind),
+            why=verdict.why,
+            by_figures=verdict.by_figures,
+            more_sessions=verdict.more_sessions,
+            no_number=verdict.no_number,
+        )
+
+    def not_comparable(self, why: str) -> Compared:
+        return self._as(outcome="not comparable", why=why)
+
+    def _changed_roofs(self) -> str | None:
+        """Why a difference by roof is that of the roofs; None where the step times differ, too."""
+        changed = math.log(self._new.value / self._base.value)
+        if self._settings.by == "time" or abs(changed) >= math.log1p(self.least):
+            return None
+        if not changed_roofs([one.run for one in self._match.base], [one.run for one in self._match.new]):
+            return None
+        return (
+            f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
+            " Compare times (--by time), or measure both sides again on an idle machine"
+        )
+
+    def _bimodal(self) -> str | None:
+        """Why the times of a side are the time of nothing; None where they can be judged.
+
+        They can where every round of one side took longer than any of the other: whichever cluster is meant.
+        """
+        base, new = self._match.base, self._match.new
+        for name, side in (("baseline", base), ("new", new)):
+            found = [one for one in side if one.bimodal]
+            if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
+                return f"bimodal: {name}: {found[0].bimodal} ({found[0].run.file})"
+        return None
+
+
+def _apart(base: Sequence[SessionResult], new: Sequence[SessionResult], least: float) -> bool:
+    def beyond(fast: Sequence[SessionResult], slow: Sequence[SessionResult]) -> bool:
+        return min(seen.fastest_s for seen in slow) > (1 + least) * max(seen.slowest_s for seen in fast)
+
+    return beyond(base, new) or beyond(new, base)
+
+
+def _observations(side: Sequence[SessionResult]) -> list[Observation]:
+    return [seen.observation for seen in side if seen.observation is not None]
+
+
+def _summary(side: Sequence[SessionResult]) -> SideSummary:
+    values = [seen.value for seen in side]
+    return SideSummary(
+        # Of one value to the last bit: a count stays a whole number.
+        value=values[0] if len({*values}) == 1 else statistics.geometric_mean(values),
+        fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
+        fraction_of_speed_of_light=_mean([seen.fraction_of_sol for seen in side]),
+        rounds=sum(one.rounds for one in _observations(side)),
+        outliers=sum(one.outliers for one in _observations(side)),
+        slowest_round=max(one.slowest for one in _observations(side)),
+    )
+
+
+def _mean(fractions: Sequence[float | None]) -> float | None:
+    """None where a session has none."""
+    known = [fraction for fraction in fractions if fraction is not None]
+    return statistics.geometric_mean(known) if known and len(known) == len(fractions) else None
