@@ -100,7 +100,7 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
         "device": f"{record.device.name}, {point.result.machine_label}",
         "device_kind": "cpu" if record.device.kind == "cpu" else "accelerator",
         "device_proven": any(check.name == "device" and check.status == "passed" for check in record.checks),
-        "batch": _figure(case.samples_per_step),
+        "batch": _figure(record.own_samples_per_step),
         "roof": _roof(point),
         "speed_of_light_s": _figure(point.sol.time_s),
         "launch_s": _figure(point.roofs.value("latency", "launch")),

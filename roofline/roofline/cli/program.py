@@ -40,6 +40,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "metrics": ("roofline.cli.result_tables:metrics", "Everything measured of each benchmark."),
         "ops": ("roofline.cli.ops:ops", "Where a step's time goes, operation by operation."),
         "machines": ("roofline.cli.result_tables:machines", "Machines side by side: the same workload on each."),
+        "scaling": ("roofline.cli.result_tables:scaling", "What more ranks give: throughput, efficiency."),
         "plot": ("roofline.cli.plot_report:plot", "Roofline and throughput figures of each machine."),
         "report": ("roofline.cli.plot_report:report", "Table, figures, CSVs and environment in one folder."),
         "env": ("roofline.cli.result_tables:env", "The environment of each run as Markdown."),

@@ -1,4 +1,4 @@
-"""The commands that show results as they are: `summary`, `points`, `metrics`, `machines`, `env`; and `recover`."""
+"""The commands that show results: `summary`, `points`, `metrics`, `machines`, `scaling`, `env`; and `recover`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from roofline.results import journal
 from roofline.show.environment import environment
 from roofline.show.machines import machines_table
 from roofline.show.point_tables import metrics_table, points_table, run_tables
+from roofline.show.scaling_table import scaling_table
 from roofline.text.printable import printable, say
 from roofline.text.units import counted
 
@@ -82,6 +83,21 @@ def machines(
     newest counts. Nothing is judged: to gate a change, compare runs of one machine.
     """
     emit([machines_table(read_points(results, devices), verbose=verbose or output.is_data)], output)
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def scaling(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+    """Show what more ranks give: throughput and efficiency of each case of RESULTS that several processes shared.
+
+    One rank's result counts that has the same model, batch of a rank, settings and threads on the same machine.
+    """
+    table = scaling_table(read_points(results, devices))
+    if not table.rows:
+        raise NoData("no case that several ranks measured. Measure some: torchrun -m pytest perftests/test_scaling.py")
+    emit([table], output)
 
 
 @click.command()

@@ -6,17 +6,16 @@ The rules, in order; the first that applies decides.
 2. Device memory full (`point_flags.FULL_MEMORY_SHARE`, or ``spilled`` in the record): **capacity**.
 3. At least 10 % of the step spent waiting for the next batch: **input**. A loader that keeps up is never waited for, so
    any real wait means that the device runs dry.
-4. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
+4. Messages between ranks under way for half of the step or more while nothing else ran, on the rank that waited least:
+   **communication**. One that waits for a slower rank is flagged (`point_flags`), not bound by its link.
+5. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
    of the step and more than its speed of light: **launch**.
-5. No FLOPs, no bytes, intensity from time alone, no roofs: **undetermined**.
-6. At less than 5 % of what the roofs allow, neither of them is the limit. **launch** (launch or latency), unless
+6. No FLOPs, no bytes, intensity from time alone, no roofs: **undetermined**.
+7. At less than 5 % of what the roofs allow, neither of them is the limit. **launch** (launch or latency), unless
    launches were counted and explain less than half of the step: then **undetermined**.
-7. The intensity range above the knee by 15 % or more: **compute**. Below by as much: **memory** (of DRAM; of the
+8. The intensity range above the knee by 15 % or more: **compute**. Below by as much: **memory** (of DRAM; of the
    last-level cache where the step's data fits into it and its roof is known). Else **undetermined**: the range
    straddles the knee or lies within 15 % of it.
-
-``communication`` is the word for a step that waits for other devices; no rule here concludes it, since this suite
-measures single devices.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from roofline.text.units import percent, scaled, significant
 from roofline.timing.step_time import undisturbed
 
 INPUT_SHARE = 0.10
+COMMUNICATION_SHARE = 0.50
 LAUNCH_SHARE = 0.50
 FAR_BELOW = 0.05
 KNEE_MARGIN = 0.15
@@ -66,6 +66,7 @@ def judge(record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedO
     return (
         _unusable(record, flags)
         or _input(record)
+        or _communication(record)
         or _launch(record, placement, roofs, sol)
         or _unplaced(placement, roofs)
         or _far_below(record, placement, roofs)
@@ -87,6 +88,14 @@ def input_share(record: Record) -> float | None:
     waits, walls = (undisturbed(series, rounds.disturbed) for series in (rounds.input_wait_s, rounds.wall_s))
     total_s, waited_s = sum(walls), sum(waits)
     return waited_s / total_s if usable(total_s) and usable_or_zero(waited_s) else None
+
+
+def communication_share(record: Record) -> float | None:
+    """Share of the step time in which messages between ranks were under way and nothing else ran; None for one rank."""
+    parallel, timing = record.parallel, record.timing
+    if parallel is None or parallel.communication_s is None or timing is None or not usable(timing.step_time_s):
+        return None
+    return parallel.communication_s / timing.step_time_s if usable_or_zero(parallel.communication_s) else None
 
 
 def launch_s(record: Record, roofs: Roofs) -> float | None:
@@ -118,6 +127,14 @@ def _input(record: Record) -> Bound | None:
         return None
     evidence = f"{percent(share)} of the step is spent waiting for the next batch"
     return Bound(kind="input", why="waits for data", evidence=evidence)
+
+
+def _communication(record: Record) -> Bound | None:
+    share = communication_share(record)
+    if share is None or share < COMMUNICATION_SHARE:
+        return None
+    evidence = f"for {percent(share)} of the step messages between ranks were under way and nothing else ran"
+    return Bound(kind="communication", why="waits for messages", evidence=evidence)
 
 
 def _launch(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> Bound | None:

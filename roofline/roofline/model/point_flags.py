@@ -23,6 +23,7 @@ The flags found here are added to those the measuring side put into the record.
 - ``bimodal``: the rounds fall into two clusters with nothing between them, as when memory lies on one NUMA node or the
   other, or clocks have two levels: no one time stands for both.
 - ``uncovered``: operations without a formula; their FLOPs are not in the totals. With their share of the step's time.
+- ``straggler``: a rank's own work of a step takes 10 % longer than that of the median rank, and all others wait for it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from roofline.machine.roof_choice import BEYOND_PUBLISHED, Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
-from roofline.schema.record import Flag, Record, Timing, Work
-from roofline.text.units import percent, scaled, significant
+from roofline.schema.record import Flag, Parallel, Record, Timing, Work
+from roofline.text.units import percent, scaled, significant, some_of
 from roofline.timing.margin import MEDIAN_OVER_MEAN
 from roofline.timing.step_time import has_times, mostly_disturbed, step_times_s
 
@@ -76,6 +77,10 @@ _NORMAL_USUAL = 0.5586
 """and their mean in a normal distribution, over its standard deviation."""
 
 
+STRAGGLES = 0.10
+"""A rank takes longer than the median one by more than this share of its time."""
+
+
 def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
     """The flags of one benchmark, in a fixed order."""
     found = (
@@ -89,6 +94,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
         _mostly_disturbed(record.timing),
         *series_flags(usable_step_times(record.timing)),
         _uncovered(record),
+        _straggler(record.parallel),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -328,7 +334,8 @@ def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag 
 
 def _series(record: Record) -> tuple[str | None, ...]:
     case, device = record.case, record.device
-    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name)
+    ranks = "1" if record.parallel is None else str(record.parallel.ranks)
+    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name, ranks)
 
 
 def _above(placement: Placement, roofs: Roofs) -> Flag | None:
@@ -385,6 +392,27 @@ def _uncovered(record: Record) -> Flag | None:
         for operation in record.work.uncovered
     )
     return Flag(name="uncovered", evidence=f"no formula for {names}: not in the FLOPs")
+
+
+def _straggler(parallel: Parallel | None) -> Flag | None:
+    """The flag for ranks that the others wait for."""
+    ranks = () if parallel is None else parallel.by_rank
+    times = [one.own_s for one in ranks if one.own_s is not None and usable(one.own_s)]
+    if len(times) < len(ranks) or not times:
+        return None
+    # Of two ranks the faster one.
+    usual_s = statistics.median_low(times)
+    slow = [
+        f"rank {rank} on node {one.node} ({one.label}): {scaled(own_s, 's')}"
+        for rank, (one, own_s) in enumerate(zip(ranks, times, strict=True))
+        if own_s > (1 + STRAGGLES) * usual_s
+    ]
+    if not slow:
+        return None
+    return Flag(
+        name="straggler",
+        evidence=f"the others wait for {some_of(slow)} of a step without waiting, {scaled(usual_s, 's')} are usual",
+    )
 
 
 def _share(time_s: float | None, timing: Timing | None) -> str:

@@ -151,13 +151,14 @@ def has_ready_data(record: Record) -> bool:
 
 
 def variant(record: Record) -> str:
-    """In words what differs from `PLAIN`: layout, where the data come from, compiled; or the input pipeline's test."""
+    """In words what differs from `PLAIN`: layout, data, compiled, ranks; or the input pipeline's test."""
     case = record.case
     data = "" if has_ready_data(record) else case.data
     if case.config.get("test") == TEST:
         data = f"input test: {data or 'ready'}"
     layout = "" if case.layout == "contiguous" else case.layout or "mixed layouts"
-    return ", ".join(part for part in (layout, data, "compiled" if compiled(record) else "") if part)
+    ranks = "" if record.parallel is None else f"{record.parallel.ranks} ranks, {record.parallel.strategy or 'apart'}"
+    return ", ".join(part for part in (layout, data, "compiled" if compiled(record) else "", ranks) if part)
 
 
 def style_for(models: Iterable[str], precisions: Iterable[str], variants: Iterable[str] = (PLAIN,)) -> Style:

@@ -42,8 +42,9 @@ Mode = Literal["train", "infer", "roof", "input"]
 CheckStatus = Literal["passed", "failed", "not_made"]
 StopReason = Literal["margin", "budget", "fixed", "input_ended"]
 Outcome = Literal["failed", "skipped", "out_of_memory", "timeout", "error", "not_run"]
-RoofKind = Literal["flop", "byte", "latency"]
+RoofKind = Literal["flop", "byte", "latency", "link"]
 RoofSource = Literal["measured", "spec"]
+Strategy = Literal["ddp", "fsdp"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,6 +379,37 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """One of the processes that measured a case together. ``node`` counts their machines from 0, ``label`` is what this
+    one is called. ``own_s`` is the part of a step, under the profiler, in which it didn't only wait for messages.
+    """
+
+    node: Whole
+    label: str
+    own_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """Processes that measured a case together, each on a device of its own.
+
+    ``case.samples_per_step`` counts the samples of all of them, and a round ends with the slowest. Work, memory and the
+    other readings are of rank 0. ``strategy`` is how they share a training; None where each has a model of its own.
+    """
+
+    ranks: Whole
+    nodes: Whole
+    backend: str
+    """What carries their messages: ``gloo`` or ``nccl``."""
+    strategy: Strategy | None = None
+    message_byte_per_step: Whole | None = None
+    """What a rank's collectives move in a step, the larger side of each."""
+    communication_s: float | None = None
+    """Of a step, under the profiler: messages were under way and nothing else ran; of the rank that waited least."""
+    by_rank: tuple[Rank, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """Everything known of one benchmark. See the classes of its fields."""
 
@@ -393,11 +425,18 @@ class Record:
     host_counters: HostCounters | None = None
     memory: Memory | None = None
     process: Process | None = None
+    parallel: Parallel | None = None
+    """None where one process measured by itself."""
     energy_j_per_step: float | None = None
     flags: tuple[Flag, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)
     expected: tuple[Expected, ...] = ()
     """What the test's own markers expect of the case on this device."""
+
+    @property
+    def own_samples_per_step(self) -> int:
+        """Samples of one process's step, as its work is."""
+        return self.case.samples_per_step // (1 if self.parallel is None else self.parallel.ranks)
 
     @property
     def valid(self) -> bool:
@@ -420,9 +459,10 @@ class Roof:
     """A ceiling of a machine.
 
     ``kind`` ``flop``: FLOP/s of a compute dtype (``name`` is the dtype); ``byte``: byte/s of a level (``dram``,
-    ``llc``) or link (``host_to_device``); ``latency``: seconds a kernel launch (``launch``) takes at least. ``value``
-    is the best of ``samples`` (highest rate, least latency), ``spread`` (max - min) / value over them. ``detail`` says
-    how bytes or FLOPs were counted.
+    ``llc``) or link (``host_to_device``); ``latency``: seconds a kernel launch (``launch``) takes at least; ``link``:
+    byte/s of the slowest link between ranks that all-reduce a message of some size. ``value`` is the best of
+    ``samples`` (highest rate, least latency), ``spread`` (max - min) / value over them. ``detail`` says how bytes or
+    FLOPs were counted.
     """
 
     kind: RoofKind
@@ -551,6 +591,7 @@ class Machine:
 _NULL_TELLS_ENOUGH = frozenset(
     {
         "device.index",
+        *("parallel", "parallel.strategy"),
         *(f"counters.{one.name}" for one in fields(Counters)),
         *(f"counters.kernels.{one.name}" for one in fields(KernelCounters)),
         *(f"host_counters.{one.name}" for one in fields(HostCounters)),

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from roofline.counters.quantities import QUANTITIES, Quantity
-from roofline.model.bounds import input_share
+from roofline.model.bounds import communication_share, input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
@@ -357,6 +357,14 @@ _ALL: tuple[Column[Point], ...] = (
     _number("instructions_per_cycle", "IPC", "record.host_counters", significant, by=readings.instructions_per_cycle),
     _number("cache_miss_share", "cache misses", "record.host_counters", percent, by=readings.cache_miss_share),
     _number("branch_miss_share", "branch misses", "record.host_counters", percent, by=readings.branch_miss_share),
+    # Several processes that measured it together
+    _count("ranks", "ranks", "record.parallel.ranks"),
+    _count("nodes", "nodes", "record.parallel.nodes"),
+    _kind("strategy", "strategy", "record.parallel.strategy"),
+    _kind("backend", "messages by", "record.parallel.backend"),
+    _bytes("message_byte_per_step", "messages", "record.parallel.message_byte_per_step"),
+    _seconds("communication_s", "communication", "record.parallel.communication_s"),
+    _number("communication_share", "communi-\ncation", "record", percent, by=communication_share),
     # The work
     _number("flop_per_step", "FLOP", "record.work.flop_per_step", prefixed),
     _text("flop_by_dtype", "FLOP by type", "record.work.flop_by_dtype", by=_shares),
@@ -443,6 +451,8 @@ MEANINGS: Mapping[str, str] = {
     "samples_per_s": "samples of a step over the step time",
     "samples_per_s_sd": "spread x samples_per_s",
     "input_share": "share of the step time spent waiting for the next batch",
+    "communication_s": "of a step, under the profiler: messages between ranks were under way and nothing else ran",
+    "communication_share": "communication_s over step_time_s",
     "device_share": "share of the timed step in which the device ran something",
     "activation_byte": "all results of the forward pass",
     "saved_for_backward_byte": "kept for the backward pass: of the forward results, and of the batch",

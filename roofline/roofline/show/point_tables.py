@@ -72,7 +72,7 @@ _TIMED = pick("step_time_s", "spread")
 
 
 def _unit(roof: Roof) -> str:
-    return {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}[roof.kind]
+    return {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}[roof.kind]
 
 
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (

@@ -24,6 +24,7 @@ _STANDS_AT: Mapping[str, str] = {
     "confidence": "timing.margin",
     "device_share": "timing.rounds.device_s",
     "energy_j_per_sample": "energy_j_per_step",
+    "communication_share": "parallel.communication_s",
     "input_share": "timing.input_wait_s",
     "peak_over_predicted": "memory.peak_allocated_byte",
     "rounds_left_out": "timing.rounds.disturbed",
@@ -90,6 +91,8 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     "counters": _NOT_ASKED,
     "memory": "the allocator's peak was not read",
     "energy_j_per_step": "no energy was read",
+    "parallel.strategy": "each rank has a model of its own",
+    "parallel": "one process measured by itself",
     "work": "not counted",
 }
 """Why there is none where no record says it, by the name of a column or by a place in the record and all below it."""

@@ -1,6 +1,7 @@
 """A bound is concluded where one thing can be named, and is undetermined, with the reason, everywhere else."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from roofline.model.bounds import Bound, judge
 from roofline.model.placement import place
 from roofline.model.point_flags import derived
 from roofline.model.speed_of_light import speed_of_light
-from roofline.schema.record import Device, Flag, Memory, Record, Rounds
+from roofline.schema.record import Device, Flag, Memory, Parallel, Record, Rounds
 from tests.roofline import build
 
 # Knee 100 FLOP/byte.
@@ -208,3 +209,13 @@ def test_nothing_to_conclude_from(record: Record | None, roofs: Roofs, why: str)
     bound = _judge(record, roofs)
     assert (bound.kind, bound.why) == ("undetermined", why)
     assert bound.evidence
+
+
+@pytest.mark.parametrize(("communication_s", "kind"), [(0.49, "compute"), (0.5, "communication"), (None, "compute")])
+def test_messages_that_nothing_hides_bound_a_step(communication_s: float | None, kind: str) -> None:
+    """From half of it on, by the rank that waited least."""
+    step = _at(1000, 0.5)
+    assert step.timing is not None
+    share = None if communication_s is None else communication_s * step.timing.step_time_s
+    parallel = Parallel(ranks=2, nodes=1, backend="gloo", strategy="ddp", communication_s=share)
+    assert _judge(replace(step, parallel=parallel)).kind == kind

@@ -10,7 +10,18 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.point_flags import cliffs, derived, drift, series_flags
 from roofline.model.speed_of_light import speed_of_light
-from roofline.schema.record import Check, Device, Flag, Memory, Process, Record, Rounds, Uncovered
+from roofline.schema.record import (
+    Check,
+    Device,
+    Flag,
+    Memory,
+    Parallel,
+    Process,
+    Rank,
+    Record,
+    Rounds,
+    Uncovered,
+)
 from tests.roofline import build
 
 _ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))
@@ -325,3 +336,28 @@ def test_half_is_no_cliff_and_an_invalid_row_no_measure() -> None:
         case=build.case(batch=32), timing=build.timing(1e-9), flags=(Flag(name="x", evidence="x", invalid=True),)
     )
     assert _cliffs([invalid, _batch(64, 900)]) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("own_s", "evidence"),
+    [
+        ((0.10, 0.13), "rank 1 on node 1 (box): 130 ms of a step without waiting, 100 ms are usual"),
+        ((0.10, 0.10, 0.10, 0.13), "rank 3 on node 3 (box): 130 ms"),
+        ((0.10, 0.109), None),
+        ((0.10, None), None),
+    ],
+)
+def test_a_rank_that_the_others_wait_for_is_named(own_s: tuple[float | None, ...], evidence: str | None) -> None:
+    """By its own work of a step against that of the median rank, of two the faster one's."""
+    by_rank = tuple(Rank(node=rank, label="box", own_s=one) for rank, one in enumerate(own_s))
+    parallel = Parallel(ranks=len(own_s), nodes=1, backend="gloo", strategy="ddp", by_rank=by_rank)
+    found = _flags(build.record(parallel=parallel)).get("straggler")
+    assert (found is None) if evidence is None else (found is not None and evidence in found.evidence)
+
+
+def test_more_ranks_are_no_larger_batch_of_the_same_case() -> None:
+    """A step of two ranks is no cliff beside that of one."""
+    one = build.record(case=build.case(batch=16))
+    shared = Parallel(ranks=2, nodes=1, backend="gloo", strategy="ddp")
+    two = build.record(case=build.case(batch=32, samples_per_step=64), timing=build.timing(10.0), parallel=shared)
+    assert cliffs([one, two]) == (None, None)

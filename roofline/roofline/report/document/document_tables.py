@@ -136,9 +136,9 @@ def complexity(points: Sequence[Point]) -> Table[Point]:
 
 def _flop_per_sample(point: Point) -> float | None:
     record = point.benchmark.record
-    if record is None or record.work is None or record.case.samples_per_step < 1:
+    if record is None or record.work is None or record.own_samples_per_step < 1:
         return None
-    return record.work.flop_per_step / record.case.samples_per_step
+    return record.work.flop_per_step / record.own_samples_per_step
 
 
 def timings(points: Sequence[Point]) -> Table[Point]:

@@ -97,8 +97,8 @@ def _pairs(points: Sequence[Point], what: str) -> Iterator[_Pair]:
         others = tuple(of(record) for kind, of in _KINDS.items() if kind != what)
         # Two kinds of real data are no difference of this kind.
         data = None if what == "real against ready data" else case.data
-        test = str(case.config.get("test"))
-        key = (case.model, case.batch, case.precision, case.layout, case.sample_unit, data, test, *others)
+        test, ranks = (str(case.config.get(name)) for name in ("test", "ranks"))
+        key = (case.model, case.batch, case.precision, case.layout, case.sample_unit, data, test, ranks, *others)
         groups.setdefault(key, []).append((_KINDS[what](record), point))
     for members in groups.values():
         own = [point for first, point in members if first]
