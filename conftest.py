@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from perftests import suite, suite_options
+from perftests import sharing, suite, suite_options
 from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
     if suite.is_asked_for(session.config, _PERFTESTS):
+        sharing.refuse_alone(session.config.args)
         suite.prepare(session.config)
     else:
         suite.refuse_flags(session.config)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from perftests import data, data_options, matrix, models
+from perftests import data, data_options, matrix, models, sharing
 from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.suite_options import LOADER, SETTINGS
 from pytest_roofline.config import idle_flags, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
+from pytest_roofline.parallel import launch
 from pytest_roofline.plugin import ANNOUNCED, NOTES, kind_of
 from pytest_roofline.settings import Given, SettingError, resolve, source
 from pytest_roofline.workload import compiling
@@ -41,6 +42,7 @@ class Suite:
     """The cases of a session and the settings they share.
 
     :param fed: the cases of the input pipeline's test: one step, fed by each source.
+    :param shared: training cases on the ranks that torchrun started.
     :param values: the suite's settings by name.
     :param data_source: the flag that the data's name came from, for messages.
     :param memory_flag: the flag that builds cases for which memory lacks, for messages.
@@ -48,6 +50,7 @@ class Suite:
 
     cases: Mapping[str, CaseSpec]
     fed: Mapping[str, CaseSpec]
+    shared: Mapping[str, CaseSpec]
     values: Mapping[str, Any]
     data_source: str
     memory_flag: str
@@ -55,7 +58,7 @@ class Suite:
     seed: int
 
     def case(self, id: str) -> CaseSpec:
-        return self.cases[id] if id in self.cases else self.fed[id]
+        return {**self.cases, **self.fed, **self.shared}[id]
 
     def data_of(self, case: CaseSpec) -> DataSpec:
         return data_options.parse(case.data, self.data_source)
@@ -215,6 +218,8 @@ def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
     device carries one of its own, and is deselected.
     """
     suite = prepare(config)
+    if launch.several() is not None:
+        return []  # ranks measure what they share, see `shared_parameters`
     mode = test.__name__.removeprefix("test_")
     return [
         pytest.param(
@@ -228,7 +233,7 @@ def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
 def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Have a line shown for each flag that has no effect on the cases of these tests."""
     suite = prepare(config)
-    known = {**suite.cases, **suite.fed}
+    known = {**suite.cases, **suite.fed, **suite.shared}
     specs = [getattr(item, "callspec", None) for item in items]
     ids = {spec.id for spec in specs if spec is not None}
     cases = [case for id, case in known.items() if id in ids]
@@ -237,14 +242,27 @@ def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
         why.update({setting.name: "no case of this run loads data" for setting in LOADER})
     if all(case.mode != "train" for case in cases):
         why["grad_accum_steps"] = "no case of this run trains"
+    if launch.several() is None:
+        why["strategy"] = "one process shares its training with none"
     config.stash.setdefault(ANNOUNCED, []).extend(idle_flags(config, SETTINGS, why))
 
 
 def fed_parameters(config: pytest.Config) -> list[Any]:
     """The cases of the input pipeline's test as pytest parameters."""
     suite = prepare(config)
+    if launch.several() is not None:
+        return []
     marks = [pytest.mark.input, getattr(pytest.mark, suite.kind)]
     return [pytest.param(id, id=id, marks=marks) for id in suite.fed]
+
+
+def shared_parameters(config: pytest.Config) -> list[Any]:
+    """The cases of the test of several ranks as pytest parameters."""
+    suite = prepare(config)
+    return [
+        pytest.param(id, id=id, marks=[pytest.mark.train, getattr(pytest.mark, _kind(case, suite.kind))])
+        for id, case in suite.shared.items()
+    ]
 
 
 def _kind(case: CaseSpec, kind: devices.Kind) -> str:
@@ -267,6 +285,7 @@ def _build(config: pytest.Config) -> Suite:
     suite = Suite(
         cases={case.id: case for case in cases},
         fed=_fed(cases, kind),
+        shared=sharing.cases(cases, values["strategy"]),
         values=values,
         data_source=sources["data"],
         memory_flag=sources["no_memory_check"],

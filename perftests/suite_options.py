@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_roofline.settings import Setting, truth, whole, words
+from perftests.sharing import STRATEGIES
+from pytest_roofline.settings import Setting, choice, truth, whole, words
 
 LOADER: tuple[Setting, ...] = (
     Setting(
@@ -71,6 +72,14 @@ SETTINGS: tuple[Setting, ...] = (
         parse=whole(1, 4096),
         default=1,
         help="Batches whose gradients one step adds up.",
+    ),
+    Setting(
+        name="strategy",
+        metavar="NAME",
+        parse=choice(*STRATEGIES),
+        default="ddp",
+        help="How ranks that torchrun started share a training (test_scaling.py): ddp (DistributedDataParallel) or "
+        "fsdp (FSDP2). Default: ddp.",
     ),
     Setting(
         name="no_memory_check",

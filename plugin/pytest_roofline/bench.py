@@ -21,6 +21,8 @@ from pytest_roofline.measuring.plan import StepEnd, Watch
 from pytest_roofline.measuring.process_usage import ProcessUsage
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
+from pytest_roofline.parallel import communication, links
+from pytest_roofline.parallel.ranks import Ranks, checks_of_all, flags_of_all
 from pytest_roofline.proof import claims as proof
 from pytest_roofline.proof.attached_profilers import attached, profilers
 from pytest_roofline.proof.passes import Observed, observe, unobserved
@@ -31,7 +33,7 @@ from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import Step, Workload, workload_hash
 from pytest_roofline.workload.switches import conditions
-from roofline.schema.record import Case, Counters, Flag, HostCounters, Memory, Process, Record, Work
+from roofline.schema.record import Case, Counters, Flag, HostCounters, Memory, Parallel, Process, Record, Work
 from roofline.timing.step_time import margin_flag, mostly_disturbed
 
 ROOF_BUDGET_S = 1.5
@@ -68,7 +70,7 @@ def measure_workload(
     :raises compiling.LeftEager: the compiler leaves it alone.
     :raises InputEnded: there was no data for one round.
     """
-    with fresh_compiler() if workload.compile else nullcontext():
+    with run.ranks.in_step(case), fresh_compiler() if workload.compile else nullcontext():
         return _measure(run, workload, case, plan or plan_of(run.options))
 
 
@@ -117,6 +119,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             watch=_watch(run, known),
             latency=workload.mode == "infer" and pace is None,
             pace=pace,
+            ranks=run.ranks,
         )
         measured = replace(measured, step_ends=tuple(ends))
         seconds = run.clock() - start
@@ -131,6 +134,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         compiled = workload.compile or before.graphs.made > first.graphs.made
         observed = _observed(run, step, measured, compiled=compiled)
         events, uncounted = _events(run, step, measured)
+        parallel, unshared = _parallel(run, step)
     ended = measured.input_ended or observed.input_ended
     # Batches that lie ready don't end: of them there is nothing to prove.
     fed = ended is not None or workload.batches.wait_s() is not None
@@ -147,9 +151,10 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         finite,
         proof.check_data(step.batches, measured.timing, ended) if fed else None,
     )
-    made = tuple(check for check in checks if check is not None)
+    made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
+    flags = looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
     record = Record(
         case=known,
         device=run.machine.device,
@@ -162,13 +167,15 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         host_counters=events,
         memory=replace(memory, peak_predicted_byte=observed.peak_byte),
         process=usage,
-        energy_j_per_step=measured.energy_j_per_step,
-        flags=proof.flags_of(made) + looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags,
+        parallel=parallel,
+        energy_j_per_step=None if parallel is not None else measured.energy_j_per_step,
+        flags=proof.flags_of(made) + flags_of_all(run.ranks.gather(flags)),
         missing={
             **measured.missing,
             **uncompiled,
             **observed.missing,
             **uncounted,
+            **unshared,
             **missing,
             **process.missing,
             **({} if no_layout is None else {"case.layout": no_layout}),
@@ -205,6 +212,14 @@ def _events(run: Run, step: Step, measured: Measured) -> tuple[HostCounters | No
     events = run.perf_stat.count(step, measured, run.instruments)
     # The file is published; where this machine has its programs is nobody's business.
     return replace(events, reason=events.reason and without_folders(events.reason)), {}
+
+
+def _parallel(run: Run, step: Step) -> tuple[Parallel | None, dict[str, str]]:
+    """What ranks did for each other in a step, and why values are missing then, by their path in the record."""
+    if not isinstance(run.ranks, Ranks):
+        return None, {}
+    parallel = communication.observe(run.ranks, step.on_fetched_batches(), run.machine.label, run.clock)
+    return parallel, {"energy_j_per_step": "several devices took the step: what one of them used is not all"}
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:
@@ -263,15 +278,15 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
 
 
 def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
-    """Measure a roof of `kernels.NAMES` and enter it into the run's ledger.
+    """Measure a roof of `kernels.NAMES` or `links.NAMES` and enter it into the run's ledger.
 
     :returns: the record, the timing, and the seconds spent timing.
     :raises roofs.RoofUnavailable: the device has no such roof.
     """
-    plan = roofs.plan(name, run.device, run.machine.device.last_level_cache_byte)
+    plan = _roof_plan(run, name)
     with conditions(PRECISIONS[plan.precision], run.options, run.device, f"roof-{name}"):
         start = run.clock()
-        winner = roofs.find_best(plan, run.instruments, run.clock)
+        winner = roofs.find_best(plan, run.instruments, run.ranks.clock(run.clock))
         measured, used = _timed(run, winner.prepare(), _roof_timing(run))
         seconds = run.clock() - start
     rounds = measured.timing.rounds
@@ -287,8 +302,17 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
         **values,  # type: ignore[arg-type]
     )
     work = _work(plan, winner)
-    missing = {} if work else {"work": "a launch has neither FLOPs nor bytes to count"}
+    carried = "message" if plan.kind == "link" else "launch"
+    missing = {} if work else {"work": f"a {carried} has neither FLOPs nor bytes to count"}
     return _plain_record(run, case, measured, used, work, missing), measured, seconds
+
+
+def _roof_plan(run: Run, name: str) -> roofs.RoofPlan:
+    if name in links.NAMES:
+        return links.plan(name, run.device, run.ranks)
+    if run.ranks.count > 1:
+        raise roofs.RoofUnavailable("a roof of one device is measured by one process: leave torchrun out")
+    return roofs.plan(name, run.device, run.machine.device.last_level_cache_byte)
 
 
 def _roof_timing(run: Run) -> Plan:
@@ -316,7 +340,7 @@ def _work(plan: roofs.RoofPlan, winner: roofs.Candidate) -> Work | None:
 
 def _timed(run: Run, step: Callable[[], object], plan: Plan, watch: Watch | None = None) -> tuple[Measured, Used]:
     usage = ProcessUsage()
-    measured = measure(step, plan, run.instruments, clock=run.clock, watch=watch)
+    measured = measure(step, plan, run.instruments, clock=run.clock, watch=watch, ranks=run.ranks)
     return measured, (usage.stop(), usage.missing)
 
 

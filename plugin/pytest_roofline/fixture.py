@@ -145,10 +145,17 @@ class Roofline:
 
         from pytest_roofline.bench import measure_workload
         from pytest_roofline.measuring import InputEnded
+        from pytest_roofline.parallel.communication import settings
         from pytest_roofline.workload.compiling import CompilerMissing, LeftEager, NotCompiled
 
         self._once()
-        workload = replace(workload, compile=workload.compile or self._run.options.compile)
+        ranks = self._run.ranks
+        workload = replace(
+            workload,
+            compile=workload.compile or self._run.options.compile,
+            ranks=ranks.count,
+            config={**workload.config, **settings(ranks, workload.model)},
+        )
         try:
             if self._run.counting is not None:
                 self._run.counting.take(workload, case)
@@ -178,7 +185,8 @@ class Roofline:
         return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
-        """Measure a roof of the machine, one of `pytest_roofline.roofs.kernels.NAMES`.
+        """Measure a roof: of the machine, one of `pytest_roofline.roofs.kernels.NAMES`; or of the links between ranks,
+        one of `pytest_roofline.parallel.links.NAMES`.
 
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.

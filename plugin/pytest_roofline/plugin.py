@@ -18,6 +18,7 @@ from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, without_effect
+from pytest_roofline.parallel import launch
 from pytest_roofline.settings import LongFlags, add_flags
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ def kind_of(config: pytest.Config) -> devices.Kind:
 
 def _select(config: pytest.Config) -> torch.device:
     wanted = options_of(config).device
+    if (rank := launch.several()) is not None and wanted.index is None and kind_of(config) == "cuda":
+        wanted = devices.Wanted("cuda", rank.local_rank)
     try:
         return devices.select(wanted)
     except devices.DeviceError as error:
@@ -311,7 +314,13 @@ def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> 
     from pytest_roofline.session.run import RUN, Run
 
     cases = [item for item in items if uses_roofline(item)]
-    worker = hasattr(config, "workerinput")
+    rank = launch.several()
+    if rank is not None:
+        from pytest_roofline.parallel import rank_session
+
+        rank_session.prepare(config, chosen, rank)
+    # Files are the first rank's business.
+    worker = hasattr(config, "workerinput") or (rank is not None and rank.rank > 0)
     if chosen.results is not None and not worker:
         _refuse_disabled(config)
     if not worker:
@@ -358,9 +367,11 @@ def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> 
     if chosen.case_timeout is not None and disabled(config) is None and not worker:
         limit = CaseTimeout(run, config, chosen.case_timeout, spelled(config, "case_timeout"), hooks.save)
         config.pluginmanager.register(limit, "roofline-case-timeout")
-    run.progress = None if chosen.no_progress else on_terminal(config, left, place)
+    run.progress = None if chosen.no_progress or worker else on_terminal(config, left, place)
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")
+    if rank is not None:
+        rank_session.connect(run, rank)
 
 
 def _resume(config: pytest.Config, run: Run, items: list[pytest.Item]) -> None:

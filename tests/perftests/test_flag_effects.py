@@ -169,6 +169,8 @@ ROWS = (
     Row("no_augment", "--no-augment", lambda run: run.loader.no_augment, beside=_FAKE),
     Row("grad_accum_steps", "--grad-accum-steps 2", lambda run: run.workload.grad_accum_steps == 2, "--model mlp"),
     # What it lets pass is held in test_suite.py.
+    # Held in tests/perftests/test_scaling.py.
+    Row("strategy", "--strategy fsdp", lambda run: run.suite.values["strategy"] == "fsdp"),
     Row("no_memory_check", "--no-memory-check", lambda run: run.suite.values["no_memory_check"]),
 )
 

@@ -144,6 +144,7 @@ def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch, free: int | None, st
     suite = Suite(
         cases={case.id: case},
         fed={},
+        shared={},
         values={"no_memory_check": False},
         data_source="--data",
         memory_flag="--no-memory-check",

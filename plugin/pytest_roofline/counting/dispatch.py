@@ -22,8 +22,9 @@ from torch.utils.flop_counter import flop_registry
 
 from pytest_roofline.counting.calls import is_metadata_only, tensors_in
 
-_BOOKKEEPING = frozenset({"prim", "profiler"})
-"""Namespaces of questions about tensors and of profiler marks: no work."""
+_BOOKKEEPING = frozenset({"prim", "profiler", "c10d", "_c10d_functional", "fsdp"})
+"""Namespaces of questions about tensors, of profiler marks, and of messages between ranks with the copies around them:
+no work of a step. `pytest_roofline.parallel` counts messages."""
 
 
 class LeafMode(TorchDispatchMode):

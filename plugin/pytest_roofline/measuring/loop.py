@@ -20,7 +20,18 @@ from dataclasses import replace
 from itertools import compress
 
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.plan import Clock, InputEnded, Instruments, Measured, Pace, Plan, SoFar, Step, Watch
+from pytest_roofline.measuring.plan import (
+    Alone,
+    Clock,
+    InputEnded,
+    Instruments,
+    Measured,
+    Pace,
+    Plan,
+    SoFar,
+    Step,
+    Watch,
+)
 from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.measuring.timing_record import Repeat, Taken, energy_per_step, timing_record
@@ -67,6 +78,7 @@ def measure(
     watch: Watch | None = None,
     latency: bool = False,
     pace: Pace | None = None,
+    ranks: Alone | None = None,
 ) -> Measured:
     """Measure a step by the plan.
 
@@ -82,11 +94,13 @@ def measure(
     :param watch: called there as well, where more rounds are to come; not where a pace decides.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
     :param pace: decides when rounds are taken and how many, in place of the plan's protocol, margin and budget.
+    :param ranks: the processes that measure this step together: the first decides for all.
     :raises ClockError: the clock stands still.
     :raises InputEnded: before one round was complete.
     """
     telemetry = telemetry or HostTelemetry()
-    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait, after_round)
+    ranks = ranks or Alone()
+    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait, after_round, ranks)
     estimator = MarginEstimator(plan.confidence)
     steps = plan.fixed_steps
     repeats: list[Repeat] = []
@@ -103,7 +117,7 @@ def measure(
                 before = None if pace is None else pace.agreed_before
                 steps = steps or before
                 warmup = warm_up(stopwatch, _warmup_steps(plan, before), round_s, choose=steps is None)
-                steps = steps or warmup.round_steps or 1
+                steps = ranks.agree(steps or warmup.round_steps or 1)
                 if pace is not None:
                     steps = pace.agree(steps)
                 if on_warm is not None and turn == 0:
@@ -111,7 +125,7 @@ def measure(
                 with _collector_off():
                     before_j = instruments.energy_j()
                     if pace is None:
-                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds, watch, turn)
+                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds, watch, turn, ranks)
                     else:
                         stop = _take_turns(stopwatch, pace, steps, rounds)
                     spent_j.append(difference(before_j, instruments.energy_j()))
@@ -172,6 +186,7 @@ def _take_rounds(
     rounds: list[Round],
     watch: Watch | None,
     turn: int,
+    ranks: Alone,
 ) -> StopReason:
     """Take one repeat's rounds, append each to ``rounds`` when it is complete, and tell why there are no more.
 
@@ -195,13 +210,17 @@ def _take_rounds(
         kept_s = undisturbed(walls_s, marks)
         margin = estimator.of(kept_s, sum(kept_s))
         reached = margin.half_width_relative
-        if reached is not None and reached <= plan.margin and mostly_disturbed(marks) is None:
-            return "margin"
         spent_s, lost_s = sum(walls_s), sum(compress(walls_s, marks or ()))
         # Not begun if it would end beyond the budget, which disturbed rounds make longer.
         allowed_s = plan.max_time_s + min(lost_s, REPLACED_SHARE * plan.max_time_s)
-        if len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > allowed_s:
-            return "budget"
+        stop: StopReason | None = None
+        if reached is not None and reached <= plan.margin and mostly_disturbed(marks) is None:
+            stop = "margin"
+        elif len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > allowed_s:
+            stop = "budget"
+        stop = ranks.agree(stop)
+        if stop is not None:
+            return stop
         if watch is not None:
             left_s = max(0.0, allowed_s - spent_s)
             if reached is not None and reached > plan.margin:

@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import TypeVar
 
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.plan import Clock, Instruments, Step
+from pytest_roofline.measuring.plan import Alone, Clock, Instruments, Step
 from pytest_roofline.measuring.telemetry import Telemetry
 
 _SYNC_BATCHES, _SYNC_BATCH = 5, 10
@@ -48,6 +48,7 @@ class Stopwatch:
 
     :param input_wait: seconds the step has spent waiting for data so far.
     :param after_round: called after each round, when everything of it has been read.
+    :param ranks: the processes that run the step at the same time. All of them read the same times.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Stopwatch:
         telemetry: Telemetry,
         input_wait: Callable[[], float] | None,
         after_round: Callable[[], None] | None = None,
+        ranks: Alone | None = None,
     ) -> None:
         self._step = step
         self._instruments = instruments
@@ -65,6 +67,7 @@ class Stopwatch:
         self._telemetry = telemetry
         self._input_wait = input_wait
         self._after_round = after_round
+        self._ranks = ranks or Alone()
 
     def round(self, steps: int) -> Round:
         """Time ``steps`` free-running steps, and read the telemetry before and after."""
@@ -73,6 +76,7 @@ class Stopwatch:
         before = self._telemetry.read()
         waited_s = None if input_wait is None else input_wait()
         turns = repeat(None, steps)
+        self._ranks.start()
         instruments.synchronize()
         start = clock()
         first = instruments.mark()
@@ -93,6 +97,7 @@ class Stopwatch:
             device=instruments.state(),
             held=_held_meanwhile(held, instruments.held_so_far()),
         )
+        taken = self._ranks.of_all(taken)
         if self._after_round is not None:
             self._after_round()
         return taken
@@ -101,12 +106,13 @@ class Stopwatch:
         """Seconds that ``steps`` free-running steps take, synchronised at both ends; no telemetry."""
         step = self._step
         turns = repeat(None, steps)
+        self._ranks.start()
         self._instruments.synchronize()
         start = self._clock()
         for _ in turns:
             step()
         self._instruments.synchronize()
-        return self._clock() - start
+        return self._ranks.agree(self._clock() - start)
 
     def sync_cost_s(self) -> float:
         """What a synchronisation costs when there is nothing to wait for: the median of five batches of ten."""
@@ -118,7 +124,7 @@ class Stopwatch:
             for _ in range(_SYNC_BATCH):
                 synchronize()
             costs.append((clock() - start) / _SYNC_BATCH)
-        return statistics.median(costs)
+        return self._ranks.agree(statistics.median(costs))
 
 
 def single_steps(stopwatch: Stopwatch, after_step: Callable[[], object] | None = None) -> list[float]:

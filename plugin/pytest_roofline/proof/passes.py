@@ -118,7 +118,15 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     )
     if run.turns is None:
         others = workload.mode == "infer"
-        profiled = profile_step(fetched, device, counted, compiled=compiled, clock=run.clock, all_threads=others)
+        profiled = profile_step(
+            fetched,
+            device,
+            counted,
+            compiled=compiled,
+            clock=run.clock,
+            all_threads=others,
+            agree=run.ranks.agree,
+        )
     else:
         profiled = Profiled(
             profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}

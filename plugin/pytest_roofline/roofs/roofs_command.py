@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from roofline.schema.record import Machine, Roof
 
-_UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s"}
+_UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}
 _OTHERS = ("dram", "llc", "launch")
 """Measured beside the compute roofs; a CPU without a known cache has no llc."""
 

@@ -81,6 +81,9 @@ class SessionHooks:
         if report.outcome != "passed" and not _is_measured_well(call):
             outcome, reason = why(report, call)
             self._run.case_failed(case_name(item), outcome, reason, test=item.nodeid)
+            if self._run.ranks.count > 1 and not alike_on_all_ranks(report, call):
+                self._run.ranks.leave(reason)
+                item.session.shouldfail = f"{case_name(item)}: {reason}"
             if outcome == "out_of_memory":
                 # Where in torch an allocator gave up says nothing.
                 report.longrepr = reason
@@ -95,6 +98,7 @@ class SessionHooks:
             try:
                 result = yield
                 self._run.sample_roofs()
+                self._run.ranks.end()
                 # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
                 self._run.fill_roofs()
             except (KeyboardInterrupt, pytest.Session.Interrupted, pytest.Session.Failed):
@@ -317,6 +321,12 @@ def _called(item: pytest.Item) -> bool:
 def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
     """Whether the test failed only because its case isn't as expected: its number is right."""
     return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
+
+
+def alike_on_all_ranks(report: pytest.TestReport, call: pytest.CallInfo[None]) -> bool:
+    """Whether a test ended by what all ranks know of its case. After another error they would wait for this one."""
+    known = (AssertionError, pytest.fail.Exception)
+    return report.skipped or call.excinfo is None or isinstance(call.excinfo.value, known)
 
 
 def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, str]:

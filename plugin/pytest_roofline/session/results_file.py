@@ -217,7 +217,7 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
 def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -> tuple[Roof, ...]:
     """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in.
 
-    What was measured under a profiler is no roof of the machine.
+    What was measured under a profiler is no roof of the machine, and a link is one of the ranks that measured it.
 
     :param cpu_threads: of a CPU, those of torch: roofs measured with another number of them are left out.
     """
@@ -240,7 +240,7 @@ def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RecordError):
             continue  # another tool's file, or one that is still empty
         for roof in session.roofs:
-            if roof.source == "measured" and roof.from_file is None and usable(roof.value):
+            if roof.source == "measured" and roof.kind != "link" and roof.from_file is None and usable(roof.value):
                 found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
     return tuple(found.values())
 

@@ -15,6 +15,7 @@ from pytest_roofline import pytest_exit_codes
 from pytest_roofline.device import host as machine
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.device_memory import release
+from pytest_roofline.measuring.plan import Alone
 from pytest_roofline.options import Options, shaping
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
@@ -126,6 +127,8 @@ class Run:
         """What a run has measured that this one goes on with."""
         self.turns: TakesTurns | None = None
         """Where this process takes turns with another."""
+        self.ranks = Alone()
+        """Where other processes measure the same cases at the same time: how they keep in step."""
         self.counting: CountsStep | None = None
         """Where this process runs under ncu: who takes the step that is counted, in place of a measurement."""
         self.planned: Mapping[str, str] = {}
@@ -282,7 +285,7 @@ class Run:
         release(self.device)
         start = self.clock()
         with self._showing_roofs():
-            self.ledger.sample_again(self.instruments, self.clock, self._conditions)
+            self.ledger.sample_again(self.instruments, self.ranks.clock(self.clock), self._conditions)
         self.measuring_s += self.clock() - start
 
     def _showing_roofs(self) -> AbstractContextManager[None]:

@@ -48,7 +48,7 @@ def case_of(workload: Workload, case: str, options: Options) -> Case:
     return Case(
         id=case,
         workload_hash=workload_hash(work),
-        samples_per_step=workload.batch * workload.grad_accum_steps,
+        samples_per_step=workload.batch * workload.grad_accum_steps * workload.ranks,
         sample_unit=workload.sample_unit,
         **recorded,
     )

@@ -84,6 +84,7 @@ class Workload:
         machines that differ in them still ran the same workload.
     :param loss: ``(output, target) -> scalar``; needed in training. In inference the output itself is the result.
     :param optimizer: needed in training; see `sgd`.
+    :param ranks: processes that take such a step at the same time, each with a batch of its own.
     :param compile: step on ``torch.compile(model)``. ``model`` stays the module itself, with the same parameters.
     """
 
@@ -98,6 +99,7 @@ class Workload:
     compile: bool = False
     name: str = "model"
     batch: int = 1
+    ranks: int = 1
     sample_unit: str = "sample"
     data: str = "synthetic"
     config: Mapping[str, Any] = field(default_factory=dict)

@@ -82,6 +82,7 @@ def profile_step(
     compiled: bool,
     clock: Callable[[], float],
     all_threads: bool = False,
+    agree: Callable[[bool], bool] = bool,
 ) -> Profiled:
     """Time the operations of ``step`` one by one, on several steps more.
 
@@ -94,11 +95,12 @@ def profile_step(
     :param clock: seconds.
     :param all_threads: whether to look for work in other threads as well. Not for training: there torch itself may take
         the backward pass to another thread, and gradients tell what was hidden.
+    :param agree: gives all processes that take the step together the same word whether its steps are enough.
     """
     try:
         if device.type not in ("cpu", "cuda"):
             raise _NotProfiledError(f"operators on the host tell nothing of the time on {device.type}")
-        taken = _take_steps(step, device, compiled=compiled, clock=clock, all_threads=all_threads)
+        taken = _take_steps(step, device, compiled=compiled, clock=clock, all_threads=all_threads, agree=agree)
         if not compiled:
             return _with_operations(counted, device, taken)
         return Profiled(
@@ -124,6 +126,7 @@ def _take_steps(
     compiled: bool,
     clock: Callable[[], float],
     all_threads: bool,
+    agree: Callable[[bool], bool],
 ) -> list[_Taken]:
     """The steps after a first one, which starts the profiler and fills caches, and is thrown away."""
     names: list[tuple[str, ...]] = []
@@ -138,7 +141,7 @@ def _take_steps(
             step if compiled else labelled,
             device,
             clock=clock,
-            enough=lambda walls: _enough(walls[1:]),
+            enough=lambda walls: agree(are_enough(walls[1:])),
             all_threads=all_threads,
         )
     except ProfilerBusyError as error:
@@ -162,7 +165,8 @@ def _take_steps(
     ]
 
 
-def _enough(walls: Sequence[float]) -> bool:
+def are_enough(walls: Sequence[float]) -> bool:
+    """Tell whether steps that took so many seconds each are enough."""
     if len(walls) < ENOUGH_STEPS:
         return bool(walls) and sum(walls) + max(walls) > BUDGET_S
     return len(walls) >= MOST_STEPS or sum(walls) >= FILLED_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch.autograd.profiler import record_function
 
@@ -108,6 +108,11 @@ class Recording:
     thread: int
     spans: tuple[Span, ...]
     kernels: tuple[Kernel, ...]
+    messages: tuple[Kernel, ...] = ()
+    """Of gloo between ranks, from when each was handed over."""
+
+
+Call = TypeVar("Call", Span, Kernel)
 
 
 class ProfilerBusyError(RuntimeError):
@@ -116,6 +121,9 @@ class ProfilerBusyError(RuntimeError):
 
 _STEP = "roofline:step"
 """Marks each step in the trace."""
+
+_MESSAGE = "gloo:"
+"""Begins the name of every message that gloo carries."""
 
 
 def record(
@@ -169,30 +177,54 @@ def read(events: Iterable[Any], walls: Sequence[float]) -> list[Recording]:
     them shows which they are. They are left out: kernels carry the same link. On the device there are the stretches
     that somebody marked on the host, over the kernels launched in them: no work either.
     """
-    marks: list[tuple[int, int]] = []
+    marks: list[tuple[int, int, int]] = []
     spans: list[Span] = []
     kernels: list[Kernel] = []
+    messages: list[Kernel] = []
     for event in events:
         name, link = event.name(), event.linked_correlation_id()
         if event.device_type().name != "CPU":
             if not event.is_user_annotation():
                 kernels.append(Kernel(name, event.start_ns(), event.end_ns(), link))
         elif name == _STEP:
-            marks.append((event.start_ns(), event.start_thread_id()))
+            marks.append((event.start_ns(), event.end_ns(), event.start_thread_id()))
+        elif name.startswith(_MESSAGE):
+            messages.append(Kernel(name, event.start_ns(), event.end_ns(), 0))
         elif not link and not event.is_async():
             spans.append(Span(name, event.start_ns(), event.end_ns(), event.start_thread_id(), event.correlation_id()))
     marks.sort()
-    starts = [start for start, _ in marks]
     kernels.sort(key=lambda kernel: kernel.start_ns)
-    spans_of: list[list[Span]] = [[] for _ in walls]
-    kernels_of: list[list[Kernel]] = [[] for _ in walls]
-    for span in spans:
-        if (number := bisect_right(starts, span.start_ns)) > 0:
-            spans_of[number - 1].append(span)
-    for kernel in kernels:
-        if (number := bisect_right(starts, kernel.start_ns)) > 0:
-            kernels_of[number - 1].append(kernel)
+    parts = zip(
+        walls,
+        marks,
+        _by_step(spans, marks, late=False),
+        _by_step(kernels, marks, late=True),
+        _by_step(messages, marks, late=False),
+        strict=True,
+    )
     return [
-        Recording(wall_s=wall_s, thread=thread, spans=tuple(own_spans), kernels=tuple(own_kernels))
-        for wall_s, (_, thread), own_spans, own_kernels in zip(walls, marks, spans_of, kernels_of, strict=True)
+        Recording(
+            wall_s=wall_s,
+            thread=thread,
+            spans=tuple(own_spans),
+            kernels=tuple(own_kernels),
+            messages=tuple(own_messages),
+        )
+        for wall_s, (_, _, thread), own_spans, own_kernels, own_messages in parts
     ]
+
+
+def _by_step(calls: Iterable[Call], marks: Sequence[tuple[int, int, int]], *, late: bool) -> list[list[Call]]:
+    """Find the step that each call began in.
+
+    :param marks: start, end and thread of each step, in their order.
+    :param late: take what began after a step's end as the step's, too. On the host it is none of any step: there, ranks
+        tell each other between steps whether there are to be more.
+    """
+    starts = [start for start, _, _ in marks]
+    found: list[list[Call]] = [[] for _ in marks]
+    for call in calls:
+        step = bisect_right(starts, call.start_ns) - 1
+        if step >= 0 and (late or call.start_ns < marks[step][1]):
+            found[step].append(call)
+    return found
