@@ -196,5 +196,5 @@ def _cases_per_s(files: Path, store: Path) -> float:
     for name in FRAMES:
         getattr(results, name)
     start = time.perf_counter()
-    write_frames(store, "a.parquet", results, {path.name: path.name for path in some})
+    write_frames(store, "a.parquet", results, {path.name: path.name for path in some}, FRAMES)
     return len(results.cases) / (time.perf_counter() - start)

@@ -63,19 +63,22 @@ def add(store: Path, results: tuple[Path, ...], devices: Path | None) -> None:
 @STORE
 @click.argument("sql", metavar="SELECT")
 @table_options
-def query(store: Path, sql: str, output: Output) -> None:
+@devices_option
+def query(store: Path, sql: str, output: Output, devices: Path | None) -> None:
     """Show what a SELECT of SQL gives (DuckDB's).
 
     Tables: runs; cases, rounds, operations, kernels, roofs, machines and missing, with the columns of the frames of
     `rl.load`. Each has run, fingerprint (of the machine) and day (of the run's start, UTC). "case" is a word of SQL:
-    write it in double quotes.
+    write it in double quotes. Operations, kernels and missing are made when a query first names one of them.
     """
     try:
-        emit([ask(store, sql)], output)
+        emit([ask(store, sql, device_table(devices), _tell)], output)
     except WrongQuery as error:
         raise click.UsageError(str(error)) from error
     except ReadError as error:
         raise NoData(str(error)) from error
+    except OSError as error:
+        raise click.UsageError(printable(f"{store}: can't be written ({error.strerror or error}).")) from error
 
 
 @store.command()
@@ -89,7 +92,7 @@ def query(store: Path, sql: str, output: Output) -> None:
 def export(store: Path, folder: Path, where: str | None) -> None:
     """Write the files of STORE to FOLDER as they were added, in a folder for each machine. What is there stays."""
     try:
-        exported = export_files(store, folder, where)
+        exported = export_files(store, folder, where, device_table(None), _tell)
     except (WrongQuery, NotFree) as error:
         raise click.UsageError(str(error)) from error
     except ReadError as error:
@@ -100,3 +103,7 @@ def export(store: Path, folder: Path, where: str | None) -> None:
     say(f"{folder}: {counted(exported.written, 'file')} written{there}", err=True)
     if not exported.written and not exported.there:
         raise NoData(printable(f"{store}: no run has a case with {where}."))
+
+
+def _tell(line: str) -> None:
+    say(line, err=True)

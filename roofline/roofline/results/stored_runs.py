@@ -55,12 +55,20 @@ def run_paths(store: Path) -> Iterator[Path]:
     """
     known: set[str] = set()
     for batch in batches(store):
-        with _parquet(batch) as parquet:
-            index = parquet.read(columns=["run", "file"]).to_pydict()
-        for run, name in zip(index["run"], index["file"], strict=True):
-            if run not in known:
-                known.add(run)
-                yield batch / run / name
+        for path in runs_in(batch):
+            if path.parent.name not in known:
+                known.add(path.parent.name)
+                yield path
+
+
+def runs_in(batch: Path) -> list[Path]:
+    """List the paths of the runs of a batch.
+
+    :raises ReadError: it can't be read.
+    """
+    with _parquet(batch) as parquet:
+        index = parquet.read(columns=["run", "file"]).to_pydict()
+    return [batch / run / name for run, name in zip(index["run"], index["file"], strict=True)]
 
 
 def batches(store: Path) -> list[Path]:

@@ -1,14 +1,10 @@
-"""Files and folders into a store, each file once: read and written in processes of their own where there are many."""
+"""Files and folders into a store, each file once."""
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
-import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +14,7 @@ from roofline.machine.published import DeviceTable
 from roofline.results.reader import content_of_result, folders_without_results, read_file, result_files
 from roofline.results.stored_runs import MARKER, VERSION, is_store, run_paths
 from roofline.store.batches import Run, run_id, write_batch
+from roofline.store.processes import in_processes
 
 CHUNK_BYTE = 16 * 2**20
 """Of files that are read and written together. The cases of a chunk take some ten times as much memory."""
@@ -76,11 +73,7 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
         return added
     if is_new:
         write_whole(store / MARKER, f"{VERSION}\n".encode())
-    second = next(chunks, None)
-    if second is None:
-        added += _add_chunk(store, first, devices)
-        return added
-    for one in _in_processes(store, chain([first, second], chunks), devices):
+    for one in in_processes(partial(_add_chunk, store, devices), chain([first], chunks)):
         added += one
     return added
 
@@ -117,30 +110,7 @@ def _chunks(files: Iterator[_File]) -> Iterator[list[_File]]:
         yield chunk
 
 
-def _in_processes(store: Path, chunks: Iterator[list[_File]], devices: DeviceTable) -> Iterator[Added]:
-    """Add chunks in as many processes as there are cores, and no more of them in memory than these work at."""
-    # A process that is forked could inherit a lock of one of pyarrow's threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(_cores(), context, initializer=_prepare) as pool:
-        running: deque[Future[Added]] = deque()
-        for chunk in chunks:
-            running.append(pool.submit(_add_chunk, store, chunk, devices))
-            if len(running) > _cores():
-                yield running.popleft().result()
-        for future in running:
-            yield future.result()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _prepare() -> None:
-    # As the program does: none of the many small objects is garbage.
-    gc.set_threshold(1_000_000)
-
-
-def _add_chunk(store: Path, files: Sequence[_File], devices: DeviceTable) -> Added:
+def _add_chunk(store: Path, devices: DeviceTable, files: Sequence[_File]) -> Added:
     """Read files, and write a batch for each machine and day."""
     added = Added()
     partitions: dict[str, list[Run]] = {}

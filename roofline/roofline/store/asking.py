@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.files.decoding import ReadError
 from roofline.files.places import file_system_of, names_below, url_of
-from roofline.frames import FRAMES, Results
+from roofline.frames import FRAMES
+from roofline.machine.published import DeviceTable
 from roofline.results.stored_runs import ENDING, LACKS_PYARROW, RUNS, is_store
 from roofline.show.columns import CASE_COLUMNS
 from roofline.show.export import PANDAS_TIME
 from roofline.show.tables import Column, Dtype, Table
-from roofline.store.batches import rows_of_frame
+from roofline.store.batches import LATER, complete_batch
+from roofline.store.processes import in_processes
 from roofline.text.units import counted, percent, scaled, significant, unit_of
 
 if TYPE_CHECKING:
@@ -31,16 +33,19 @@ class WrongQuery(Exception):
     """SQL that can't be run, or that isn't one SELECT. The message is DuckDB's where it has one."""
 
 
-def ask(store: Path, sql: str) -> Table[Any]:
+def ask(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], None]) -> Table[Any]:
     """Run a SELECT on a store.
 
     :param sql: of the tables ``runs`` and `roofline.frames.FRAMES`.
+    :param devices: published roofs, for tables that have to be made first.
+    :param tell: is told that they have to be.
     :returns: a table of its rows. A column with the name of a case's has that one's heading and format; of any other
         the name says the unit.
     :raises WrongQuery: it is no SELECT, or DuckDB says what is wrong with it.
     :raises ReadError: the store can't be read.
+    :raises OSError: a table that has to be made can't be written.
     """
-    found = answer(store, sql)
+    found = answer(store, sql, devices, tell)
     names = found.column_names
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -50,12 +55,8 @@ def ask(store: Path, sql: str) -> Table[Any]:
     return Table(title=counted(len(rows), "row"), columns=columns, rows=rows)
 
 
-def answer(store: Path, sql: str) -> pa.Table:
-    """Run a SELECT on a store, and return what DuckDB gives.
-
-    :raises WrongQuery: as `ask` does.
-    :raises ReadError: the store can't be read.
-    """
+def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], None]) -> pa.Table:
+    """Run a SELECT on a store, and return what DuckDB gives. Parameters and errors are those of `ask`."""
     try:
         import duckdb
         import pyarrow  # noqa: F401 - DuckDB gives its tables
@@ -65,40 +66,69 @@ def answer(store: Path, sql: str) -> pa.Table:
         raise ReadError(f"{store}: no store. `roofline store add` makes one.")
     with duckdb.connect() as connection:
         try:
-            connection.execute("SET TimeZone = 'UTC'")
-            _make_views(connection, store)
-        except (duckdb.Error, OSError) as error:
-            raise ReadError(f"{store}: can't be read ({error}).") from error
-        try:
             statements = connection.extract_statements(sql)
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise WrongQuery("give one SELECT: a store is only read.")
+            named = connection.get_table_names(sql)
+        except duckdb.Error as error:
+            raise WrongQuery(str(error)) from error
+        _make_tables(store, [table for table in LATER if table in named], devices, tell)
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            _make_views(connection, store)
+        except duckdb.Error as error:
+            raise ReadError(f"{store}: can't be read ({error}).") from error
+        try:
             return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise WrongQuery(str(error)) from error
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """:raises ReadError: there is no run in it.
-    :raises OSError: the store can't be looked into.
-    :raises duckdb.Error: a file can't be read.
+def _files(store: Path) -> dict[str, dict[str, str]]:
+    """List what is below a store, by table and batch.
+
+    :raises ReadError: it can't be looked into, or there is no run in it.
     """
-    url = url_of(store)
-    if url is not None:
-        connection.register_filesystem(file_system_of(url)[0])
+    try:
+        names = names_below(store, ENDING)
+    except OSError as error:
+        raise ReadError(f"{store}: can't be read ({error.strerror or error}).") from error
     files: dict[str, dict[str, str]] = defaultdict(dict)
-    for name in names_below(store, ENDING):
+    for name in names:
         table, _, batch = name.partition("/")
-        files[table][batch] = f"{url or store}/{name}"
+        files[table][batch] = f"{url_of(store) or store}/{name}"
     if not files[RUNS]:
         raise ReadError(f"{store}: no run in it.")
+    return files
+
+
+def _make_tables(store: Path, tables: Sequence[str], devices: DeviceTable, tell: Callable[[str], None]) -> None:
+    """Make those of the tables of `LATER` that a batch lacks.
+
+    :raises OSError: one can't be written.
+    """
+    if not tables:
+        return
+    files = _files(store)
+    lacking = [batch for batch in files[RUNS] if any(batch not in files[table] for table in tables)]
+    if lacking:
+        tell(f"{store}: making {', '.join(LATER)} of what was added")
+    for _ in in_processes(partial(complete_batch, store, devices), lacking):
+        pass
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
+    """:raises ReadError: the store can't be looked into, or there is no run in it.
+    :raises duckdb.Error: a file can't be read.
+    """
+    if (url := url_of(store)) is not None:
+        connection.register_filesystem(file_system_of(url)[0])
+    files = _files(store)
     twice = _added_twice(connection, files[RUNS])
     for table in (RUNS, *FRAMES):
         there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
-        if there:
+        if there:  # else no query names it
             connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
-        else:
-            connection.register(table, _empty(table))
 
 
 def _added_twice(connection: duckdb.DuckDBPyConnection, files: Mapping[str, str]) -> dict[str, list[str]]:
@@ -147,16 +177,6 @@ def _read(paths: Iterable[str]) -> str:
 def _list(texts: Iterable[str]) -> str:
     quoted = ("'" + text.replace("'", "''") + "'" for text in texts)
     return f"[{', '.join(quoted)}]"
-
-
-def _empty(table: str) -> pa.Table:
-    """Make a table without rows, of which no batch has any."""
-    import pyarrow as pa
-
-    made = pa.Table.from_pandas(rows_of_frame(getattr(Results(()), table), {}), preserve_index=False)
-    for name, kind in (("fingerprint", pa.string()), ("day", pa.date32())):
-        made = made.append_column(name, pa.array([], kind))
-    return made
 
 
 def _plain(value: Any) -> Any:

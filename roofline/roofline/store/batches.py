@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +14,18 @@ from roofline.files.places import write_whole
 from roofline.frames import FRAMES, Results
 from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
+from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.results.stored_runs import ENDING, RUNS
+from roofline.results.stored_runs import ENDING, RUNS, runs_in
 from roofline.show.export import as_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LATER = ("operations", "kernels", "missing")
+"""Tables that are made of the files of a batch when they are first asked for. To make them takes most of the time."""
+
+AT_ONCE = tuple(name for name in FRAMES if name not in LATER)
 
 _NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """As Hive writes what is missing; readers take it for NULL."""
@@ -54,22 +60,34 @@ def write_batch(store: Path, runs: Sequence[Run], devices: DeviceTable) -> int:
     """
     name = f"{runs[0].partition}/{run_id(''.join(run.id for run in runs).encode())}{ENDING}"
     results = Results(place_all((replace(run.result, name=run.id) for run in runs), devices))
-    write_frames(store, name, results, {run.id: run.result.path.name for run in runs})
+    write_frames(store, name, results, {run.id: run.result.path.name for run in runs}, AT_ONCE)
     cases = results.cases["file"].value_counts()
     write_whole(store / RUNS / name, _runs(runs, {str(run): int(count) for run, count in cases.items()}))
     return len(results.cases)
 
 
-def write_frames(store: Path, name: str, results: Results, files: Mapping[str, str]) -> None:
-    """Write the frames that have rows, each into the folder of its table.
+def complete_batch(store: Path, devices: DeviceTable, batch: str) -> None:
+    """Write the tables of `LATER` of a batch.
+
+    :param batch: its name below the folder of a table.
+    :raises ReadError: it can't be read.
+    :raises OSError: a file can't be written.
+    """
+    paths = runs_in(store / RUNS / batch)
+    results = [replace(read_file(path), name=path.parent.name) for path in paths]
+    write_frames(
+        store, batch, Results(place_all(results, devices)), {one.parent.name: one.name for one in paths}, LATER
+    )
+
+
+def write_frames(store: Path, batch: str, results: Results, files: Mapping[str, str], frames: Iterable[str]) -> None:
+    """Write frames, each into the folder of its table.
 
     :param files: names of files by the ids of runs, which the frames have in their place.
     :raises OSError: a file can't be written.
     """
-    for frame in FRAMES:
-        rows = rows_of_frame(getattr(results, frame), files)
-        if len(rows):
-            write_whole(store / frame / name, as_parquet(rows))
+    for frame in frames:
+        write_whole(store / frame / batch, as_parquet(rows_of_frame(getattr(results, frame), files)))
 
 
 def rows_of_frame(frame: pd.DataFrame, files: Mapping[str, str]) -> pd.DataFrame:

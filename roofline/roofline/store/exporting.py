@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from roofline.files import writing
+from roofline.machine.published import DeviceTable
 from roofline.plots.style import slug
 from roofline.results.stored_runs import content_of_run, run_paths
 from roofline.store.asking import answer
@@ -24,19 +26,22 @@ class Exported:
     there: int
 
 
-def export(store: Path, folder: Path, where: str | None) -> Exported:
+def export(store: Path, folder: Path, where: str | None, devices: DeviceTable, tell: Callable[[str], None]) -> Exported:
     """Write the files of a store into a folder for each machine, called by its label.
 
     Of several files of one name in a folder each has the first digits of its run's id behind its name.
 
     :param where: a condition of SQL: only runs with a case for which it holds.
+    :param devices: as of `roofline.store.asking.ask`, as is ``tell``.
     :raises NotFree: a file with other content is there. Nothing was written.
     :raises ReadError: the store can't be read.
     :raises roofline.store.asking.WrongQuery: ``where`` is no condition.
     :raises OSError: a file can't be written.
     """
     chosen = "" if where is None else f" WHERE run IN (SELECT run FROM cases WHERE ({where}\n))"
-    labels = dict(zip(*answer(store, f"SELECT run, machine FROM runs{chosen}").to_pydict().values(), strict=True))
+    labels = dict(
+        zip(*answer(store, f"SELECT run, machine FROM runs{chosen}", devices, tell).to_pydict().values(), strict=True)
+    )
     runs = {
         path: folder / slug(labels[path.parent.name]) / path.name
         for path in run_paths(store)

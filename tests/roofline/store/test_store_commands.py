@@ -54,6 +54,8 @@ def test_each_table_is_its_frame(run: Run, tmp_path: Path) -> None:
     )
     results, store = rl.load(tmp_path / "results"), tmp_path / "store"
     assert run("store", "add", store, tmp_path / "results")[0] == 0
+    assert not (store / "operations").exists()  # made when it is asked for, and told
+    assert "making operations" in run("store", "query", store, "SELECT count(*) FROM operations")[2]
     for name in FRAMES:
         run("store", "query", store, f"SELECT * FROM {name}", "-o", tmp_path / "table.parquet")
         frame, stored = getattr(results, name), pd.read_parquet(tmp_path / "table.parquet")

@@ -1,0 +1,47 @@
+"""Work on many parts of a store, in as many processes as there are cores."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import chain, islice
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def in_processes(work: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
+    """Yield what ``work`` makes of each item; of a single one in this process, without the time that others take to
+    start. No more items are in memory than are worked at.
+
+    :param work: can be sent to another process, as what it takes and makes can.
+    """
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    # A process that is forked could inherit a lock of one of pyarrow's threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(_cores(), context, initializer=_prepare) as pool:
+        running: deque[Future[Made]] = deque()
+        for item in chain(first, rest):
+            running.append(pool.submit(work, item))
+            if len(running) > _cores():
+                yield running.popleft().result()
+        for future in running:
+            yield future.result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _prepare() -> None:
+    # As the program does: none of the many small objects is garbage.
+    gc.set_threshold(1_000_000)
