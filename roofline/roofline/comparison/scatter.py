@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe, observe_stats, rounds_of
@@ -46,22 +46,14 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    disturbed = {
-        path: disturbed_session(rounds_of(result)) is not None
-        for path, result in {one.result.path: one.result for one in measured}.items()
-    }
     groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
-    left_out: dict[str, list[str]] = {}
-    for point in measured:
-        key = (machine_of(point), point.workload, _commit(point))
-        try:
-            groups.setdefault(key, []).append(_observation(point, disturbed[point.result.path]))
-        except Unusable as error:
-            left_out.setdefault(point.id, []).append(str(error))
+    observed, left_out = observations(measured)
+    for point, seen in observed:
+        groups.setdefault((machine_of(point), point.workload, _commit(point)), []).append(seen)
     rows = [
-        _scatter(case, names[machine], commit, seen) for (machine, (case, _), commit), seen in groups.items() if seen
+        _scatter(case, names[machine], commit, of_group) for (machine, (case, _), commit), of_group in groups.items()
     ]
-    notes = [_note(case, reasons) for case, reasons in left_out.items()]
+    notes = left_out_notes(left_out)
     if rows and all(row.sessions == 1 for row in rows):
         notes.append(
             "One session that can be used tells nothing of how far sessions scatter: measure more of them,"
@@ -80,9 +72,33 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     )
 
 
-def _note(case: str, reasons: Sequence[str]) -> str:
-    """All that was left out of a case in one line, with the most frequent reasons."""
-    counts = Counter(reasons).most_common()
+def observations(
+    measured: Sequence[Point],
+) -> tuple[list[tuple[Point, Observation]], dict[str, list[str]]]:
+    """What each session says of each case; and by the case's id why sessions say nothing of it.
+
+    :param measured: cases, without the roofs.
+    """
+    disturbed = {
+        path: disturbed_session(rounds_of(result)) is not None
+        for path, result in {one.result.path: one.result for one in measured}.items()
+    }
+    observed: list[tuple[Point, Observation]] = []
+    left_out: dict[str, list[str]] = {}
+    for point in measured:
+        try:
+            observed.append((point, _observation(point, disturbed[point.result.path])))
+        except Unusable as error:
+            left_out.setdefault(point.id, []).append(str(error))
+    return observed, left_out
+
+
+def left_out_notes(left_out: Mapping[str, Sequence[str]]) -> list[str]:
+    """A line for each case with all that was left out of it, the most frequent reasons first."""
+    return [_note(case, Counter(reasons).most_common()) for case, reasons in left_out.items()]
+
+
+def _note(case: str, counts: Sequence[tuple[str, int]]) -> str:
     shown = [f"{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
     rest = sum(count for _, count in counts[_MOST_REASONS:])
     return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
