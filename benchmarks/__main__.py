@@ -15,6 +15,7 @@ from benchmarks import (
     gate_live,
     gate_stored,
     gate_turns,
+    history_rates,
     kills,
     margin_coverage,
     overhead,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,
+    "history": history_rates.run,
     "kills": kills.run,
     "store": store_scale.run,
 }

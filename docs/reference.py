@@ -224,6 +224,8 @@ _SHOWN = {
     "check NEW --baseline BASE": "check-one",
     "check NEW --expect": "check-expect-cuda",
     "machines": "machines-three",
+    "history": "history-quiet",
+    "history --by point": "history-points",
     "sessions": "sessions-quiet",
     "ops RESULT": "ops-all",
     "ops RESULT CASE": "ops-operations",

@@ -10,7 +10,7 @@ from tests.roofline import build
 from tests.roofline.expectations import build_points
 
 COMMANDS = {
-    **{name: f"{name} one" for name in ("points", "metrics", "summary", "ops", "sessions", "audit")},
+    **{name: f"{name} one" for name in ("points", "metrics", "summary", "ops", "sessions", "history", "audit")},
     "kinds of operations": "ops one --by kind",
     "machines": "machines one other",
     "compare": "compare one --with later",

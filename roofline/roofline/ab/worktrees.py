@@ -54,6 +54,10 @@ class Repository:
             advice = " The clone is shallow: fetch the history it is in (actions/checkout: fetch-depth: 0)."
             raise GitError(f"no commit {revision!r} in {self.top}.{advice if shallow else ''}") from error
 
+    def reachable(self, commit: Commit) -> frozenset[str]:
+        """List the ids of the commit and of all before it."""
+        return frozenset(self._git("rev-list", commit.id).split())
+
     def present(self) -> Commit:
         """Describe the user's tree."""
         # Whatever the user's own settings have it show.

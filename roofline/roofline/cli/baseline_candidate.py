@@ -71,25 +71,35 @@ class TwoSides(click.Command):
         return spread
 
 
+def least_effect_option(function: Command) -> Command:
+    """``--least-effect``: passed on by this name."""
+    return click.option(
+        "--least-effect",
+        type=SHARE,
+        default=f"{LEAST_EFFECT:.0%}",
+        show_default=True,
+        metavar="SHARE",
+        help="The least difference that matters, 2% or 0.02.",
+    )(function)
+
+
+def confidence_option(function: Command) -> Command:
+    """``--confidence``: passed on by this name."""
+    return click.option(
+        "--confidence",
+        type=CONFIDENCE_SHARE,
+        default=f"{CONFIDENCE:.0%}",
+        show_default=True,
+        metavar="SHARE",
+        help="How sure to be that no case is called slower or faster by chance, over all cases together.",
+    )(function)
+
+
 def judging_options(function: Command) -> Command:
     """``--least-effect``, ``--confidence``, ``--floor``, ``--by`` and ``--figure``: passed on by these names."""
     options = (
-        click.option(
-            "--least-effect",
-            type=SHARE,
-            default=f"{LEAST_EFFECT:.0%}",
-            show_default=True,
-            metavar="SHARE",
-            help="The least difference that matters, 2% or 0.02.",
-        ),
-        click.option(
-            "--confidence",
-            type=CONFIDENCE_SHARE,
-            default=f"{CONFIDENCE:.0%}",
-            show_default=True,
-            metavar="SHARE",
-            help="How sure to be that no case is called slower or faster by chance, over all cases together.",
-        ),
+        least_effect_option,
+        confidence_option,
         click.option(
             "--floor",
             type=Number("seconds", 0),

@@ -62,12 +62,14 @@ FORM_BY_ENDING: dict[str, Format] = {
 class Output:
     """How a command was asked to show its tables: with ``--format``, ``-o`` and ``--width``.
 
-    ``path`` is None for standard output; ``width`` is None where the terminal is to be asked.
+    ``path`` is None for standard output; ``width`` is None where the terminal is to be asked; ``figure`` is the file of
+    a figure that was asked for beside the table.
     """
 
     form: Format = "table"
     path: Path | None = None
     width: int | None = None
+    figure: Path | None = None
 
     @property
     def is_data(self) -> bool:
@@ -148,18 +150,34 @@ def _format_option(function: Command) -> Command:
 
 def table_options(function: Command) -> Command:
     """``--format``, ``-o`` and ``--width``: passed on together as ``output``, an `Output`."""
+    return _output_options(
+        function,
+        (),
+        "File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
+    )
 
+
+def table_or_figure_options(function: Command) -> Command:
+    """The same, where ``-o`` may also name a figure, which is drawn while the table is shown."""
+    return _output_options(
+        function,
+        (".png", ".svg"),
+        "File to write to. Its ending decides: .png or .svg for a figure beside the table; without --format also .csv,"
+        " .json, .parquet, .md, or .txt for a table.",
+    )
+
+
+def _output_options(function: Command, figures: tuple[str, ...], help: str) -> Command:
     @wraps(function)
     def with_output(*arguments: Any, form: Format | None, output: Path | None, width: int | None, **others: Any) -> Any:
-        form = form or FORM_BY_ENDING["" if output is None else output.suffix.lower()]
-        return function(*arguments, output=Output(form=form, path=output, width=width), **others)
+        ending = "" if output is None else output.suffix.lower()
+        if ending in figures:
+            made = Output(form=form or "table", width=width, figure=output)
+        else:
+            made = Output(form=form or FORM_BY_ENDING[ending], path=output, width=width)
+        return function(*arguments, output=made, **others)
 
-    option = click.option(
-        "-o",
-        "--output",
-        type=OutputFile(*FORM_BY_ENDING),
-        help="File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
-    )
+    option = click.option("-o", "--output", type=OutputFile(*FORM_BY_ENDING, *figures), help=help)
     return _format_option(option(width_option(cast("Command", with_output))))
 
 

@@ -51,6 +51,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("roofline.cli.compare:compare", "Two sides: slower, faster, the same, inconclusive."),
         "check": ("roofline.cli.check:check", "Gate results: 0 passed, 1 slower, 3 not comparable."),
         "lock": ("roofline.cli.lock:command", "Write what good sessions reached as expected bounds."),
+        "history": ("roofline.cli.history:history", "Each case over time: changes with their commits, drift."),
         "sessions": ("roofline.cli.sessions:sessions", "How far sessions of the same code scatter."),
         "ab": ("roofline.cli.ab:ab", "Two revisions measured in turns on this machine."),
         "selftest": ("roofline.cli.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),

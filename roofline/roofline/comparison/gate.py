@@ -65,6 +65,9 @@ GATE_RULES = {
     "removed": GateRule(3, "renamed, moved, or missing from half or more of the new sessions", allow_removed=WARNING),
     "within the floor": GateRule(3, "a case that is no longer than `--floor`"),
     "expectation not judged": GateRule(3, "not measured, undetermined, or nothing is expected"),
+    "history too short": GateRule(
+        3, "`roofline history`: a case with too few points, since the revision or before, to see a change"
+    ),
     "file not read": GateRule(3, "broken, in part too, or without results, in a folder too"),
     "invalid before, too": GateRule(WARNING, "the same kind of fault in the baseline: nothing was lost", strict=3),
     "stale session": GateRule(
@@ -77,6 +80,7 @@ GATE_RULES = {
     "all together, disturbed": GateRule(
         WARNING, "the same in an hour full of other programs, unless it is shown beyond that", strict=3
     ),
+    "not measured since": GateRule(WARNING, "`roofline history`: a case that ended before the revision"),
     "inconclusive": GateRule(WARNING, "neither slower nor the same", strict=3),
     "unknown device": GateRule(WARNING, "an entry of a device that nobody knows: a typo?", strict=3),
     "roofs changed": GateRule(WARNING, "what is not as expected may be so by the roofs alone"),

@@ -37,7 +37,7 @@ _BY_ENDING = {
 _AFTER_THE_UNIT = re.compile(r"(_low|_high|_sd|_per_step|_per_sample)+$")
 _RELATIVE = re.compile(
     r"(.*_)?fraction_of_.*|(.*_)?share(_.*)?|margin|spread|between_sessions|within_session|confidence|speed_up"
-    r"|(.*_)?change|chance|least_effect|least_detectable|.*_over_.*|.*_slowest_round"
+    r"|(.*_)?change|drift|scatter|chance|least_effect|least_detectable|.*_over_.*|.*_slowest_round"
 )
 
 

@@ -64,6 +64,7 @@ def test_errors(
     "line",
     [
         *("points {}", "metrics {}", "plot {}", "report {}", "summary {}", "ops {}", "machines {}", "sessions {}"),
+        "history {}",
         *("lock {}", "env {}", "audit {}", "ncu {}", "nsys {}", "trace {}", "compare {} --with {one}"),
         *("compare {one} --with {}", "check {one} --baseline {}", "check {} --expect", "check {one} --expect {}"),
         *("points {one} --devices {}", "devices --devices {}", "audit {one} --devices {}", "lock {one} --devices {}"),

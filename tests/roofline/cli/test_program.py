@@ -105,6 +105,7 @@ def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, com
         *((f"{line} -o x.xlsx", ".txt, .csv, .json, .parquet, .md.") for line in TABLES),
         ("summary none -o x.XLSX", ".txt, .csv, .json, .parquet, .md."),
         ("env none -o x.xlsx", ".md, .txt."),
+        ("history none -o x.pdf", ".txt, .csv, .json, .parquet, .md, .png, .svg."),
         ("lock none -o x.json", ".toml."),
         ("ops none --plot x.pdf", ".png."),
     ],

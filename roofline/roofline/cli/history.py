@@ -1,0 +1,154 @@
+"""``roofline history``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from roofline.ab.worktrees import GitError, Repository
+from roofline.cli.baseline_candidate import confidence_option, least_effect_option
+from roofline.cli.inputs import (
+    NoData,
+    device_table,
+    devices_option,
+    named_case,
+    read_sessions,
+    results_argument,
+)
+from roofline.cli.output import emit, tell, write_bytes
+from roofline.cli.parameters import Output, table_or_figure_options, verbose_option
+from roofline.comparison.gate import judge
+from roofline.history.change_points import LacksRuptures
+from roofline.history.history_table import By, history_table
+from roofline.history.judged_series import JudgedSeries, Settings, found_in, judge_all
+from roofline.history.series import Series, series_of
+from roofline.model.points import Point, cases, place_all
+from roofline.text.printable import printable, say
+from roofline.text.units import some_of
+
+_LEAST_COMMIT = 7
+"""Characters of a commit that name it without git."""
+
+
+@click.command()
+@results_argument
+@click.option(
+    "--fail-on",
+    type=click.Choice(["slower"]),
+    help="End with exit code 1 where a case became slower, and still is.",
+)
+@click.option(
+    "--since",
+    metavar="REV",
+    help="Ask about changes after this commit alone: its id, or what git calls a revision in this folder's repository.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(get_args(By)),
+    default="level",
+    show_default=True,
+    help="A row for each level, or for each point in time.",
+)
+@least_effect_option
+@confidence_option
+@table_or_figure_options
+@verbose_option
+@devices_option
+@click.pass_context
+def history(
+    context: click.Context,
+    results: tuple[Path, ...],
+    fail_on: str | None,
+    since: str | None,
+    by: By,
+    least_effect: float,
+    confidence: float,
+    output: Output,
+    verbose: bool,
+    devices: Path | None,
+) -> None:
+    """Show each case of RESULTS (files or folders) over time: levels, changes between them with their commits, drift.
+
+    The last of RESULTS may be a CASE, if no such file is there: an id, or a part that only one has. A session is a
+    point, and so are all sessions of one set. Other machines and other workloads are other histories.
+
+    Exit code: 0 there is a history; with --fail-on 1 a case became slower, and 3 a case has too few points, a file
+    can't be read or no result is of REV or before it; 1 wins over 3. A case that is new since REV passes.
+    """
+    *paths, last = results
+    case = str(last) if paths and not os.path.lexists(last) else None
+    paths = paths if case is not None else [*results]
+    reading = read_sessions(paths)
+    points = cases(place_all(reading.files, device_table(devices)))
+    if case is not None:
+        points = _named(case, points, paths)
+    series, left_out = series_of(points)
+    if not series:
+        for line in left_out:
+            tell(printable(line), output.width)
+        raise NoData(printable(f"no session of {', '.join(map(str, paths))} has a case that can be used."))
+    settings = Settings(least_effect=least_effect, confidence=confidence)
+    known = None if since is None else _known(since, series)
+    judged = _judged(series, settings, known)
+    if output.figure is not None:
+        _draw(judged, output.figure)
+    emit([history_table(judged, left_out, by, in_full=verbose)], output)
+    if fail_on is not None:
+        gate = judge(found_in(judged, reading.unreadable, in_full=verbose))
+        for message in gate.messages:
+            tell(printable(message), output.width)
+        context.exit(gate.exit_code)
+
+
+def _named(case: str, points: Sequence[Point], paths: Sequence[Path]) -> tuple[Point, ...]:
+    try:
+        return tuple(named_case(case, points, ", ".join(map(str, paths))))
+    except click.UsageError as error:
+        raise click.UsageError(f"{error.message} There is no file of this name, either.") from error
+
+
+def _judged(series: Sequence[Series], settings: Settings, known: Collection[str] | None) -> list[JudgedSeries]:
+    try:
+        return judge_all(series, settings, known)
+    except LacksRuptures as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _known(since: str, series: Sequence[Series]) -> Collection[str]:
+    """The commit of the results that is ``since``; where none is, all that come before it.
+
+    :raises NoData: none is.
+    """
+    measured = {entry.commit: None for one in series for entry in one.entries if entry.commit is not None}
+    found: Collection[str] = frozenset(
+        commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)
+    )
+    why = ""
+    if not found:
+        try:
+            repository = Repository(Path())
+            revision = repository.find(since)
+            found = measured.keys() & {revision.id} or measured.keys() & repository.reachable(revision)
+        except GitError as error:
+            why = f" git: {error}."
+    if not found:
+        raise NoData(
+            printable(
+                f"--since {since}: no result is of this commit or of one before it.{why} Results are of"
+                f" {some_of([commit[:10] for commit in measured], 5) or 'no commit'}."
+            )
+        )
+    return found
+
+
+def _draw(judged: Sequence[JudgedSeries], path: Path) -> None:
+    # matplotlib takes half a second to load.
+    from roofline.history.history_figure import history_figure
+    from roofline.plots.style import save
+
+    save(history_figure(judged), path, "svg" if path.suffix.lower() == ".svg" else "png", write_bytes)
+    say(f"wrote {path}", err=True)

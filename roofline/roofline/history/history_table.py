@@ -1,0 +1,302 @@
+"""Show histories as a table: a row for each level of a case, or for each point in time."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from roofline.comparison.runs import setup_differences
+from roofline.history.change_points import Change, Levels
+from roofline.history.judged_series import JudgedSeries, Settings, name_of
+from roofline.history.series import Entry, commits_between
+from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.text.units import counted, first_lines, minute, named, percent, signed, signed_range, significant
+
+By = Literal["level", "point"]
+
+_SHARED_BY = 3
+"""Cases of a machine that change together, at the least, to be told as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """Points of a series from one change to the next. ``change`` is the one it began with; None for the first level."""
+
+    of: JudgedSeries
+    change: Change | None
+    entries: Sequence[Entry]
+
+    @property
+    def levels(self) -> Levels | None:
+        return self.of.levels
+
+    @property
+    def confidence(self) -> float:
+        return self.of.settings.confidence
+
+    @property
+    def step_time_s(self) -> float:
+        return math.exp(statistics.fmean(math.log(entry.step_time_s) for entry in self.entries))
+
+    @property
+    def verdict(self) -> str | None:
+        if self.change is not None:
+            return "slower" if self.change.effect.log_ratio > 0 else "faster"
+        if self.levels is None:
+            return "too short"
+        if self.levels.changes:
+            return None
+        return "drifts" if self.levels.drifts else "steady"
+
+    @property
+    def lasts(self) -> bool | None:
+        return None if self.change is None else self.of.lasts(self.change)
+
+    def entry(self, place: Callable[[Change], int]) -> Entry | None:
+        """A point of the series that the change tells of."""
+        return None if self.change is None else self.of.series.entries[place(self.change)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Point:
+    """One point of a series. ``level_s`` is what its level is without scatter; None where no level was fitted."""
+
+    of: JudgedSeries
+    entry: Entry
+    level_s: float | None
+    change: Change | None
+
+
+def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: By, *, in_full: bool) -> Table[Any]:
+    """Show the histories, those with changes first.
+
+    :param left_out: lines on what isn't in them.
+    :param in_full: with a line below for each change. Else only the first of a kind have theirs.
+    """
+    settings = judged[0].settings if judged else Settings()
+    one_machine = len({one.series.machine for one in judged}) == 1
+    rows: list[Any] = [row for one in judged for row in (_levels_of(one) if by == "level" else _points_of(one))]
+    columns = _level_columns(settings.confidence) if by == "level" else _POINT_COLUMNS
+    display = _displayed(settings.confidence) if by == "level" else columns
+    return Table(
+        title=sentence(judged),
+        columns=columns,
+        rows=rows,
+        display=[column for column in display if not (one_machine and column.name == "machine")],
+        notes=[*_notes(judged, in_full=in_full), *left_out],
+    )
+
+
+def sentence(judged: Sequence[JudgedSeries]) -> str:
+    """Say what the histories show."""
+    asked = [change for one in judged for change in one.asked]
+    slower = sum(change.effect.log_ratio > 0 for change in asked)
+    counts = {
+        "became slower": slower,
+        "became faster": len(asked) - slower,
+        "drift": sum(one.drifts for one in judged),
+        "too short": sum(one.levels is None for one in judged),
+    }
+    parts = [f"{count} {words}" for words, count in counts.items() if count]
+    since = " since the revision" if any(one.by_revision for one in judged) else ""
+    return f"History of {counted(len(judged), 'case')}{since}: {', '.join(parts) or 'all steady'}"
+
+
+def _levels_of(one: JudgedSeries) -> list[_Level]:
+    entries = one.series.entries
+    starts: list[Change | None] = [None, *one.changes]
+    ends = [0, *(change.place for change in one.changes), len(entries)]
+    return [
+        _Level(of=one, change=change, entries=entries[ends[index] : ends[index + 1]])
+        for index, change in enumerate(starts)
+    ]
+
+
+def _points_of(one: JudgedSeries) -> list[_Point]:
+    began = {change.place: change for change in one.changes}
+    return [
+        _Point(
+            of=one,
+            entry=entry,
+            level_s=None if one.levels is None else one.levels.fitted_s[place],
+            change=began.get(place),
+        )
+        for place, entry in enumerate(one.series.entries)
+    ]
+
+
+_CASE: Column[Any] = words("case", get="of.series.case", dtype="category")
+_MACHINE: Column[Any] = words("machine", get="of.series.machine", drop=4, dtype="category")
+_CHANGE: Column[Any] = number(
+    "change", get=lambda row: None if row.change is None else row.change.effect.ratio - 1, show=signed
+)
+
+
+def _time(name: str, title: str, get: Callable[[Any], str | None], *, drop: int = 0) -> Column[Any]:
+    return words(name, title, get, minute, drop=drop, dtype="datetime64[us, UTC]")
+
+
+def _commit(name: str, get: Callable[[Any], Entry | None]) -> Column[Any]:
+    def commit(row: Any) -> str | None:
+        entry = get(row)
+        return None if entry is None else entry.commit
+
+    return words(name, get=commit)
+
+
+def _end(which: int, effect: Callable[[_Level], Any]) -> Callable[[_Level], float | None]:
+    """An end of the interval of an effect that a level has."""
+
+    def get(row: _Level) -> float | None:
+        found = effect(row)
+        return None if found is None else float(found.interval(row.confidence)[which] - 1)
+
+    return get
+
+
+def _change_of(row: _Level) -> Any:
+    return None if row.change is None else row.change.effect
+
+
+def _drift_of(row: _Level) -> Any:
+    return None if row.levels is None else row.levels.drift
+
+
+def _level_columns(confidence: float) -> list[Column[Any]]:
+    return [
+        _CASE,
+        _MACHINE,
+        words("verdict", dtype="category"),
+        _CHANGE,
+        number("change_low", "from", _end(0, _change_of), signed),
+        number("change_high", "to", _end(1, _change_of), signed),
+        number("confidence", get=lambda _: confidence),
+        words("lasts", get="lasts", show=lambda value: "yes" if value else "no", dtype="boolean"),
+        _time("started_at", "since", lambda row: row.entries[0].started_at),
+        _time("last_at", "until", lambda row: row.entries[-1].started_at),
+        _commit("commit", lambda row: row.entries[0]),
+        _commit("last_commit", lambda row: row.entries[-1]),
+        _commit("before_commit", lambda row: row.entry(lambda change: change.place - 1)),
+        _commit("surely_after_commit", lambda row: row.entry(lambda change: change.earliest - 1)),
+        _commit("surely_by_commit", lambda row: row.entry(lambda change: change.latest)),
+        number("points", get=lambda row: len(row.entries), dtype="Int64"),
+        seconds("step_time_s", "step"),
+        share("scatter", "scatter\n%", "levels.scatter"),
+        number("drift", get=lambda row: None if row.levels is None else row.levels.drift.ratio - 1, show=signed),
+        number("drift_low", "from", _end(0, _drift_of), signed),
+        number("drift_high", "to", _end(1, _drift_of), signed),
+        number("least_detectable", "detectable\nfrom", "levels.least_detectable", percent),
+    ]
+
+
+def _displayed(confidence: float) -> list[Column[Any]]:
+    """Where space is short, what gives way last is what a level is: verdict, change and time."""
+    sure = f"{significant(100 * confidence, 2)} %"
+    shown = {column.name: column for column in _level_columns(confidence)}
+
+    def between(row: _Level) -> list[float] | None:
+        low, high = (shown[f"change_{end}"].get(row) for end in ("low", "high"))
+        return None if low is None or high is None else [low, high]
+
+    def commits(before: Callable[[Change], int], after: Callable[[Change], int]) -> Callable[[_Level], str | None]:
+        def get(row: _Level) -> str | None:
+            first, last = row.entry(before), row.entry(after)
+            return None if first is None or last is None else commits_between(first, last)
+
+        return get
+
+    return [
+        _CASE,
+        _MACHINE,
+        shown["verdict"],
+        _CHANGE,
+        number("interval", f"{sure} interval", between, signed_range, drop=3),
+        shown["started_at"],
+        words("commits", "likeliest", commits(lambda change: change.place - 1, lambda change: change.place), drop=2),
+        words(
+            "surely",
+            f"{sure} within",
+            commits(lambda change: change.earliest - 1, lambda change: change.latest),
+            drop=5,
+        ),
+        shown["points"],
+        shown["step_time_s"],
+        number("drift", get=lambda row: shown["drift"].get(row) if row.of.drifts else None, show=signed, drop=1),
+        replace(shown["scatter"], drop=6),
+        replace(shown["least_detectable"], drop=7),
+    ]
+
+
+_POINT_COLUMNS: tuple[Column[Any], ...] = (
+    _CASE,
+    _MACHINE,
+    _time("started_at", "started (UTC)", lambda row: row.entry.started_at),
+    words("commit", get="entry.commit", show=lambda commit: str(commit)[:10]),
+    words("changed", "with changes", "entry.dirty", lambda dirty: "yes" if dirty else "no", dtype="boolean"),
+    number("sessions", get="entry.sessions", dtype="Int64"),
+    seconds("step_time_s", "step", "entry.step_time_s"),
+    seconds("level_s", "level"),
+    _CHANGE,
+)
+
+
+def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
+    undone = [
+        f"{name_of(one)}: {signed(change.effect.ratio - 1)} since {_since(one, change)}"
+        for one in judged
+        for change in one.changes
+        if not one.lasts(change)
+    ]
+    return [
+        *first_lines("Together", [(line, 1) for line in _together(judged)], in_full=in_full),
+        *first_lines("Beside the code", [(line, 1) for line in _beside_the_code(judged)], in_full=in_full),
+        *first_lines("Undone", [(f"Undone by later changes: {line}", 1) for line in undone], in_full=in_full),
+    ]
+
+
+def _since(one: JudgedSeries, change: Change) -> str:
+    return minute(one.series.entries[change.place].started_at)
+
+
+def _beside_the_code(judged: Sequence[JudgedSeries]) -> list[str]:
+    """Lines for changes with which something else changed than the code: a version, a limit."""
+    cases: dict[str, list[str]] = {}
+    for one in judged:
+        for change in one.changes:
+            before, after = (one.series.entries[place] for place in (change.earliest - 1, change.latest))
+            if differing := setup_differences([before.setup], [after.setup]):
+                where = f"between {commits_between(before, after)}: {'; '.join(differing)}"
+                cases.setdefault(where, []).append(one.series.case)
+    return [f"Not only the code changed {where} ({named(of, in_full=False)})" for where, of in cases.items()]
+
+
+def _together(judged: Sequence[JudgedSeries]) -> list[str]:
+    """Lines for changes that half of a machine's cases or more have in common."""
+    lines: dict[frozenset[int], str] = {}
+    for one in judged:
+        machine = one.series.machine
+        own = [other for other in judged if other.series.machine == machine and other.levels is not None]
+        for change in one.changes:
+            alike = [found for other in own if (found := _alike(one, change, other)) is not None]
+            if len(alike) >= max(_SHARED_BY, len(own) / 2):
+                sizes = [found.effect.ratio - 1 for found in alike]
+                line = (
+                    f"{len(alike)} of {len(own)} cases of {machine} changed together about {_since(one, change)}, by"
+                    f" {signed_range((min(sizes), max(sizes)))}: look at the machine first, and at what they share"
+                )
+                lines.setdefault(frozenset(map(id, alike)), line)
+    return list(lines.values())
+
+
+def _alike(one: JudgedSeries, change: Change, other: JudgedSeries) -> Change | None:
+    """The change of another series in the same direction, and perhaps at the same time."""
+    began = one.series.entries[change.place].started_at
+    for found in other.changes:
+        entries = other.series.entries
+        at_once = entries[found.earliest].started_at <= began <= entries[found.latest].started_at
+        if at_once and found.effect.log_ratio * change.effect.log_ratio > 0:
+            return found
+    return None

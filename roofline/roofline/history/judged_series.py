@@ -1,0 +1,171 @@
+"""Every series judged: its changes, which of them a gate asks about, and what the gate finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from roofline.comparison.gate import Found
+from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.history.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels
+from roofline.history.series import Series, commits_between
+from roofline.text.units import counted, first_lines, signed, signed_range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """:param least_effect: the least change of a level that matters, relative.
+    :param confidence: that no series without a change has one told, over all series together.
+    """
+
+    least_effect: float = LEAST_EFFECT
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSeries:
+    """A series and what it shows; ``levels`` is None where it has too few points to show a change.
+
+    ``since`` is the first point after the revision that is asked about: 0 where all of the series is, and None where
+    its machine has no result of the revision. ``by_revision`` tells whether one was asked about.
+    """
+
+    series: Series
+    settings: Settings
+    levels: Levels | None
+    by_revision: bool = False
+    since: int | None = 0
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return () if self.levels is None else self.levels.changes
+
+    @property
+    def asked(self) -> tuple[Change, ...]:
+        """The changes that are asked about."""
+        return tuple(change for change in self.changes if self.since is not None and change.place >= self.since)
+
+    @property
+    def slower(self) -> tuple[Change, ...]:
+        """Those of them that made it slower, and last."""
+        return tuple(change for change in self.asked if change.effect.log_ratio > 0 and self.lasts(change))
+
+    @property
+    def drifts(self) -> bool:
+        return self.levels is not None and self.levels.drifts
+
+    def lasts(self, change: Change) -> bool:
+        """Whether the last level is still on that side of the one before the change, by as much as matters."""
+        since = sum(other.effect.log_ratio for other in self.changes if other.place >= change.place)
+        return math.copysign(since, since * change.effect.log_ratio) >= math.log1p(self.settings.least_effect)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was last measured before or at the revision."""
+        return self.since == len(self.series.entries)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was first measured after the revision."""
+        return self.by_revision and self.since == 0
+
+    @property
+    def why_not_judged(self) -> str | None:
+        """Why a change that is asked about could not be seen; None where it could."""
+        count = len(self.series.entries)
+        if self.since is None:
+            return "no result of the revision, or of a commit before it, on its machine"
+        if self.ended:
+            return "not measured since the revision"
+        if self.levels is None:
+            return f"{counted(count, 'point')}: a change is seen in {SHORTEST} or more"
+        if 0 < self.since < LEAST_POINTS or count - self.since < LEAST_POINTS:
+            return (
+                f"{counted(self.since, 'point')} up to the revision and {count - self.since} since: a level is seen in"
+                f" {LEAST_POINTS} or more"
+            )
+        return None
+
+
+def judge_all(series: Sequence[Series], settings: Settings, known: Collection[str] | None = None) -> list[JudgedSeries]:
+    """Judge every series; what became slower stands first, then other changes, drifts, and what is too short last.
+
+    :param known: the commits of a revision and of all before it: what is asked about came later. Default: all is.
+    :raises roofline.history.change_points.LacksRuptures: it isn't installed.
+    """
+    long_enough = sum(len(one.entries) >= SHORTEST for one in series)
+    level = (1 - settings.confidence) / max(1, long_enough)
+    last_known: dict[str, str] = {}
+    for one in series:
+        times = [entry.started_at for entry in one.entries if known is not None and entry.commit in known]
+        last_known[one.machine] = max(last_known.get(one.machine, ""), *times, "")
+    judged: list[JudgedSeries] = []
+    for one in series:
+        since: int | None = 0
+        if known is not None:
+            last = last_known[one.machine]
+            since = sum(entry.started_at <= last for entry in one.entries) if last else None
+        judged.append(
+            JudgedSeries(
+                series=one,
+                settings=settings,
+                levels=_levels(one, settings, level, since),
+                by_revision=known is not None,
+                since=since,
+            )
+        )
+    return sorted(judged, key=lambda one: (not one.slower, not one.changes, not one.drifts, one.levels is None))
+
+
+def _levels(series: Series, settings: Settings, level: float, since: int | None) -> Levels | None:
+    if len(series.entries) < SHORTEST:
+        return None
+    return find_levels(
+        series.times_s,
+        level=level,
+        confidence=settings.confidence,
+        least=settings.least_effect,
+        asked=since or None,
+    )
+
+
+def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_full: bool) -> list[Found]:
+    """What stands in the way of a pass, or is not covered by it.
+
+    A case that is new since the revision passes in silence until it has points enough.
+
+    :param unreadable: why files that should be results can't be read.
+    :param in_full: with a line for each. Else only the first of a kind have theirs.
+    """
+    slower = [f"slower: {line_of(one, change)}" for one in judged for change in one.slower]
+    unjudged = [(one, why) for one in judged if not one.is_new and (why := one.why_not_judged) is not None]
+    lines = {
+        "slower": slower,
+        "history too short": [f"{name_of(one)}: {why}" for one, why in unjudged if not one.ended],
+        "not measured since": [f"{name_of(one)}: {why}" for one, why in unjudged if one.ended],
+        "file not read": [f"not read: {reason}" for reason in unreadable],
+    }
+    found = [
+        (situation, line)
+        for situation, of in lines.items()
+        for line in first_lines(situation, [(one, 1) for one in of], in_full=in_full)
+    ]
+    if all(one.why_not_judged is not None for one in judged):
+        found.append(("nothing to judge", "no case has a history in which a change could be seen"))
+    return found
+
+
+def name_of(one: JudgedSeries) -> str:
+    return f"{one.series.case} on {one.series.machine}"
+
+
+def line_of(one: JudgedSeries, change: Change) -> str:
+    """Say a change in a line: by how much, where, and how surely."""
+    entries, confidence = one.series.entries, one.settings.confidence
+    low, high = change.effect.interval(confidence)
+    return (
+        f"{name_of(one)}: {signed(change.effect.ratio - 1)} ({signed_range((low - 1, high - 1))})"
+        f" at {commits_between(entries[change.place - 1], entries[change.place])}, surely within"
+        f" {commits_between(entries[change.earliest - 1], entries[change.latest])}"
+    )

@@ -1,0 +1,95 @@
+"""The sessions of a case in order of time: one machine, one case, one workload, never pooled with another's."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from roofline.comparison.observation import Observation
+from roofline.comparison.runs import setup_of
+from roofline.comparison.scatter import left_out_notes, observations
+from roofline.model.points import Point, cases
+from roofline.show.machines import Machine, machine_names, machine_of
+
+_COMMIT = 10
+"""Characters of a commit that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One session of a case, or all sessions of one set, which are of one hour and one code.
+
+    ``step_time_s`` is the geometric mean of the sessions'. ``started_at`` is that of the first: UTC, ISO 8601.
+    ``setup`` is what may make the same code faster or slower, in words.
+    """
+
+    started_at: str
+    commit: str | None
+    dirty: bool
+    sessions: int
+    step_time_s: float
+    setup: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The entries of one workload on one machine, in order of time. ``machine`` is its name among those read."""
+
+    case: str
+    machine: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def times_s(self) -> list[float]:
+        return [entry.step_time_s for entry in self.entries]
+
+
+def series_of(points: Sequence[Point]) -> tuple[list[Series], list[str]]:
+    """Put the cases in order; and a line for each case of which something was left out, and why.
+
+    Sessions that are invalid or were disturbed are left out, and those that don't tell when they began.
+    """
+    measured = cases(points)
+    names = machine_names(measured)
+    observed, left_out = observations(measured)
+    groups: dict[tuple[Machine, tuple[str, str]], dict[str, list[tuple[Point, Observation]]]] = {}
+    for point, seen in sorted(observed, key=lambda one: one[0].result.when):
+        if not point.result.when:
+            left_out.setdefault(point.id, []).append("no time recorded")
+            continue
+        groups.setdefault((machine_of(point), point.workload), {}).setdefault(_set_of(point), []).append((point, seen))
+    found = [
+        Series(case=case, machine=names[machine], entries=tuple(map(_entry, of_sets.values())))
+        for (machine, (case, _)), of_sets in groups.items()
+    ]
+    return found, left_out_notes(left_out)
+
+
+def _set_of(point: Point) -> str:
+    """What the sessions of one set share, and no others."""
+    session = point.result.session
+    return str(point.result.path) if session is None or session.set is None else session.set.id
+
+
+def _entry(sessions: Sequence[tuple[Point, Observation]]) -> Entry:
+    first = sessions[0][0].result
+    return Entry(
+        started_at=first.when,
+        commit=first.commit,
+        dirty=bool(first.commit_dirty),
+        sessions=len(sessions),
+        step_time_s=math.exp(statistics.fmean(math.log(seen.value) for _, seen in sessions)),
+        setup=setup_of(first),
+    )
+
+
+def commit_of(entry: Entry) -> str:
+    """In words: ``0123456789``, with a plus behind it where there were changes beside the commit."""
+    return "no commit" if entry.commit is None else entry.commit[:_COMMIT] + ("+" if entry.dirty else "")
+
+
+def commits_between(before: Entry, after: Entry) -> str:
+    """The commits that came between two entries, as git writes them: ``0123456789..abcdef0123``."""
+    return f"{commit_of(before)}..{commit_of(after)}"

@@ -1,0 +1,257 @@
+"""`roofline history`: levels and changes of files, its gate, its figure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from roofline.schema.record import SessionSet
+from roofline.schema.record_json import to_json
+from tests.roofline import build
+from tests.roofline.ab.repository import Project
+from tests.roofline.comparison import sessions
+from tests.roofline.comparison.sessions import ID
+from tests.roofline.conftest import Run
+
+pytest.importorskip("ruptures", reason="needs the extra history")
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+OTHER = "resnet18-train-b32-fp32"
+
+
+def commit(number: int) -> str:
+    return f"{number:02}".ljust(40, "c")
+
+
+def write(
+    folder: Path,
+    number: int,
+    times: Mapping[str, float],
+    sha: str | None = None,
+    place: SessionSet | None = None,
+    **machine: Any,
+) -> Path:
+    """The session of a night: its times with 0.5 % of scatter, of a commit of its own."""
+    began = (BEGAN + timedelta(days=number, minutes=0 if place is None else place.index)).isoformat()
+    rng = Random(f"{number} {place}")
+    content = sessions.document(
+        {model: seconds * (1 + rng.gauss(0, 0.005)) for model, seconds in times.items()}, number, began, **machine
+    )
+    content["commit_info"]["id"] = commit(number) if sha is None else sha
+    if place is not None:
+        content["roofline"]["set"] = to_json(place)
+    return build.write(folder / f"{number:02}-{0 if place is None else place.index}.json", content)
+
+
+def nights(folder: Path, factors: Sequence[float], **machine: Any) -> Path:
+    """A night each, of two cases: one whose step takes so many times 0.1 s, and one that stays as it is."""
+    for number, factor in enumerate(factors):
+        write(folder, number, {"resnet50": 0.1 * factor, "resnet18": 0.01}, **machine)
+    return folder
+
+
+UP = [1.0] * 12 + [1.1] * 8
+UP_AND_DOWN = [1.0] * 12 + [1.1] * 8 + [1.0] * 8
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Path:
+    """Slower by 10 % since the thirteenth night."""
+    return nights(tmp_path / "up", UP)
+
+
+def rows(run: Run, *arguments: object) -> list[dict[str, Any]]:
+    code, out, err = run("history", *arguments, "--format", "json")
+    assert code == 0, err
+    found: list[dict[str, Any]] = json.loads(out)
+    return found
+
+
+def test_a_row_for_each_level_with_the_commits_between(run: Run, up: Path) -> None:
+    """What changed stands first; what is steady is one level."""
+    first, second, steady = rows(run, up)
+    assert (first["case"], first["verdict"], first["change"], first["points"]) == (ID, None, None, 12)
+    assert (second["case"], second["verdict"], second["points"], second["lasts"]) == (ID, "slower", 8, True)
+    assert second["change_low"] < 0.1 < second["change_high"]
+    assert second["change"] == pytest.approx(0.1, abs=0.02)
+    assert (second["before_commit"], second["commit"], second["last_commit"]) == (commit(11), commit(12), commit(19))
+    assert second["surely_after_commit"] <= commit(11)
+    assert second["surely_by_commit"] >= commit(12)
+    assert second["started_at"] == "2026-01-13T00:00:00+00:00"
+    assert second["step_time_s"] == pytest.approx(0.11, rel=0.01)
+    assert (steady["case"], steady["verdict"], steady["points"]) == (OTHER, "steady", 20)
+    assert 0.02 < steady["least_detectable"] < 0.1
+
+
+def test_the_table_names_the_commits(run: Run, up: Path) -> None:
+    """As git takes them; the machine only where there are several."""
+    code, out, _ = run("history", up, "--width", 200)
+    assert code == 0
+    assert out.startswith("History of 2 cases: 1 became slower\n")
+    assert f"{commit(11)[:10]}..{commit(12)[:10]}" in out
+    assert "epyc" not in out
+
+
+def test_a_case_may_follow_the_files(run: Run, up: Path) -> None:
+    """An id or a part; a word that is neither case nor file is refused, and says both."""
+    assert {row["case"] for row in rows(run, up, "resnet50")} == {ID}
+    assert {row["case"] for row in rows(run, *sorted(up.iterdir()), "RESNET18")} == {OTHER}
+    code, _, err = run("history", up, "restnet50")
+    assert code == 2
+    assert "There is no file of this name, either." in " ".join(err.split())
+    assert run("history", "resnet50")[0] == 3
+
+
+def test_a_row_for_each_point(run: Run, up: Path) -> None:
+    """With the level it belongs to, and the change where one began."""
+    points = rows(run, up, "resnet50", "--by", "point")
+    assert [row["commit"] for row in points] == [commit(number) for number in range(20)]
+    assert [place for place, row in enumerate(points) if row["change"] is not None] == [12]
+    assert points[11]["level_s"] < 0.103 < points[12]["level_s"]
+
+
+def test_the_sessions_of_a_set_are_one_point(run: Run, tmp_path: Path) -> None:
+    """Else what an hour adds to all of them would look like a change."""
+    for number in range(8):
+        for index in (1, 2, 3):
+            place = SessionSet(id=f"set {number}", index=index, count=3)
+            write(tmp_path / "sets", number, {"resnet50": 0.1 * (1 + 0.02 * (-1) ** number)}, place=place)
+    (level,) = rows(run, tmp_path / "sets")
+    assert (level["points"], level["verdict"]) == (8, "steady")
+    assert {row["sessions"] for row in rows(run, tmp_path / "sets", "--by", "point")} == {3}
+
+
+def test_machines_are_never_pooled(run: Run, tmp_path: Path) -> None:
+    """A faster one that takes over is no change."""
+    nights(tmp_path / "a", [1.0] * 8, label="a")
+    nights(tmp_path / "b", [0.5] * 8, label="b")
+    found = rows(run, tmp_path / "a", tmp_path / "b")
+    assert [(row["verdict"], row["points"]) for row in found] == [("steady", 8)] * 4
+    assert {row["machine"] for row in found} == {"a", "b"}
+
+
+def test_plain_benchmarks_have_a_history(run: Run, tmp_path: Path) -> None:
+    """By their own times; one that doesn't tell when it was measured has no place in it."""
+    for number in range(12):
+        rng = Random(number)
+        rounds = tuple((0.1 if number < 6 else 0.15) * (1 + rng.gauss(0, 0.004)) for _ in range(10))
+        content = sessions.foreign({"test_sort": rounds})
+        content["datetime"] = (BEGAN + timedelta(days=number)).isoformat() if number else ""
+        build.write(tmp_path / f"{number:02}.json", content)
+    first, second = rows(run, tmp_path)
+    assert (first["points"], second["points"], second["verdict"]) == (5, 6, "slower")
+    assert "no time recorded (one session left out)" in " ".join(run("history", tmp_path)[1].split())
+
+
+@pytest.mark.parametrize(
+    ("factors", "since", "code"),
+    [
+        (UP, (), 1),
+        (UP, ("--since", commit(11)), 1),
+        (UP, ("--since", commit(12)[:9]), 0),
+        (UP_AND_DOWN, (), 0),
+        ([1.0] * 20, (), 0),
+        ([1.0] * 5, (), 3),
+        (UP, ("--since", commit(17)), 3),
+        ([1.0] * 20, ("--since", commit(1)), 3),
+        (UP, ("--since", "f" * 40), 3),
+        ([1.0] * 12 + [0.9] * 8, (), 0),
+    ],
+    ids=[
+        *("slower", "after the revision", "before the revision", "undone", "steady", "too short"),
+        *("too few since", "too few before", "unknown revision", "faster"),
+    ],
+)
+def test_the_gate(run: Run, tmp_path: Path, factors: list[float], since: tuple[str, ...], code: int) -> None:
+    """1 where a case became slower after the revision and still is; 3 where that could not be seen."""
+    folder = nights(tmp_path / "nights", factors)
+    answer, _, err = run("history", folder, "--fail-on", "slower", *since)
+    assert answer == code, err
+    assert ("Error: " in err) == (code != 0)
+    if code == 1:
+        assert f"{commit(11)[:10]}..{commit(12)[:10]}" in err
+
+
+def test_without_a_gate_a_slower_case_is_only_shown(run: Run, up: Path) -> None:
+    """And so is one that is too short."""
+    assert run("history", up)[0] == 0
+    assert run("history", *sorted(up.iterdir())[:3])[0] == 0
+
+
+def test_a_case_that_is_new_or_ended_is_no_failure(run: Run, tmp_path: Path) -> None:
+    """As long as others are judged; the one that ended is named."""
+    for number in range(20):
+        times = {"resnet50": 0.1, **({"old": 0.1} if number < 8 else {}), **({"new": 0.1} if number > 16 else {})}
+        write(tmp_path / "nights", number, times)
+    code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", commit(10))
+    assert code == 0
+    assert err == "Warning: old-train-b32-fp32 on epyc-2cpu: not measured since the revision\n"
+
+
+def test_a_file_that_cannot_be_read_keeps_the_gate_from_passing(run: Run, up: Path) -> None:
+    """It may be the slower one."""
+    (up / "99.json").write_text("{")
+    code, _, err = run("history", up, "resnet18", "--fail-on", "slower")
+    assert code == 3
+    assert "99.json" in err
+
+
+def test_a_revision_is_what_git_calls_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that wasn't measured: the newest before it counts."""
+    project = Project(tmp_path / "project")
+    for number in range(20):
+        sha = project.commit({"a.txt": str(number)})
+        if number != 11:
+            write(tmp_path / "nights", number, {"resnet50": 0.1 if number < 11 else 0.11}, sha=sha)
+    monkeypatch.chdir(project.root)
+    assert run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~9")[0] == 1
+    assert run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~8")[0] == 1
+    assert run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~7")[0] == 0
+    code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "v9")
+    assert code == 3
+    assert "git: no commit 'v9'" in " ".join(err.split())
+
+
+def test_what_a_machine_s_cases_share_is_said(run: Run, tmp_path: Path) -> None:
+    """And what else changed there: it may be that, and not the code."""
+    for number in range(16):
+        times = {f"model{index}": 0.1 * (1 if number < 8 else 1.2) for index in range(4)}
+        torch = "2.14.1" if number < 8 else "2.15.0"
+        write(tmp_path / "nights", number, times, versions={"torch": torch})
+    text = " ".join(run("history", tmp_path / "nights", "--width", 200)[1].split())
+    assert "4 of 4 cases of epyc-2cpu changed together about 2026-01-09 00:00, by +" in text
+    assert "torch 2.15.0, baseline 2.14.1" in text
+
+
+def test_a_change_that_was_undone_is_said(run: Run, tmp_path: Path) -> None:
+    """The first of the two doesn't last, the second does."""
+    folder = nights(tmp_path / "nights", UP_AND_DOWN)
+    assert [row["lasts"] for row in rows(run, folder, "resnet50")] == [None, False, True]
+    assert "Undone by later changes" in run("history", folder)[1]
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_a_figure_stands_beside_the_table(run: Run, up: Path, form: str) -> None:
+    """The same bytes each time."""
+    code, out, err = run("history", up, "-o", f"history.{form}")
+    assert (code, err) == (0, f"wrote history.{form}\n")
+    assert out.startswith("History of 2 cases")
+    made = Path(f"history.{form}").read_bytes()
+    assert made.startswith(b"\x89PNG" if form == "png" else b"<?xml")
+    run("history", up, "-o", f"history.{form}")
+    assert Path(f"history.{form}").read_bytes() == made
+
+
+def test_without_ruptures_it_says_how_to_install_it(run: Run, up: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing passes for want of it."""
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+    code, out, err = run("history", up, "--fail-on", "slower")
+    assert (code, out) == (2, "")
+    assert "pip install 'pytest-roofline[history]'" in err
