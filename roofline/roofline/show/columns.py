@@ -363,7 +363,7 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("strategy", "strategy", "record.parallel.strategy"),
     _kind("backend", "messages by", "record.parallel.backend"),
     _bytes("message_byte_per_step", "messages", "record.parallel.message_byte_per_step"),
-    _seconds("communication_s", "communication", "record.parallel.communication_s"),
+    _seconds("communication_s", "communication time", "record.parallel.communication_s"),
     _number("communication_share", "communi-\ncation", "record", percent, by=communication_share),
     # The work
     _number("flop_per_step", "FLOP", "record.work.flop_per_step", prefixed),
