@@ -147,7 +147,7 @@ class PageData:
     def title(self) -> str:
         """In words what the page is of."""
         if len(self._sections) == 1:
-            return f"Roofline report of {title_of(self._sections[0].machine, self._sections[0].name)}"
+            return printable(f"Roofline report of {title_of(self._sections[0].machine, self._sections[0].name)}")
         return f"Roofline report of {counted(len(self._sections), 'machine')}"
 
     @property
@@ -219,7 +219,7 @@ class PageData:
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))
             placed, throughput = roofline_data(section.under), batch_data(points, numbers)
             yield {
-                "title": title_of(section.machine, section.name),
+                "title": printable(title_of(section.machine, section.name)),
                 "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY, extra=_EXTRA, ends=_ENDS),
                 "facets": _facets(points, self._style, _drawn(points, placed, throughput)),
                 "unknown": _unknown(points),
@@ -288,7 +288,7 @@ def _facets(points: Sequence[Point], style: Style, drawn: Collection[int]) -> li
         values = sorted({value for value in own if value is not None})
         return {
             "name": name,
-            "values": [{"name": value, **look(value)} for value in values],
+            "values": [{"name": printable(value), **look(value)} for value in values],
             "of": [-1 if value is None else values.index(value) for value in own],
         }
 

@@ -183,7 +183,7 @@ def test_published_roofs_stand_beside_measured_ones(tmp_path: Path) -> None:
 
 def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
     """No two have one title, and one that isn't known isn't there. Readings of rounds are shown as the case's own are;
-    one may lack.
+    one may lack, and so may what disturbed them.
     """
     rounds = Rounds(
         steps=2,
@@ -222,6 +222,9 @@ def test_a_case_has_its_figures_proofs_and_rounds(tmp_path: Path) -> None:
             },
         ],
     }
+    unmarked = build.timing(rounds=Rounds(steps=2, wall_s=(0.2, 0.3, 0.2)))
+    (other,) = points(tmp_path, build.record(timing=unmarked))
+    assert case_data(other, "here")["rounds"]["disturbed"] is None
     figures = {figure_names()[int(index)]["name"]: text for index, text in data["figures"].items()}
     assert (figures["step_time_s"], figures["valid"], figures["uncovered"]) == ("100 ms", "yes", "none")
     assert "latency_median_s" not in figures

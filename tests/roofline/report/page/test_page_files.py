@@ -48,10 +48,10 @@ def test_data_are_in_columns() -> None:
 
 
 def test_a_name_in_the_title_is_text(tmp_path: Path) -> None:
-    """The label of a machine comes from a file."""
-    result = build.result(tmp_path / "one.json", [build.record()], on=build.machine("<img src=x>"))
+    """The label of a machine comes from a file. What would turn the text round is escaped."""
+    result = build.result(tmp_path / "one.json", [build.record()], on=build.machine("<img src=x>\u202e"))
     assert write_page(points_of(result, load(None)), tmp_path / "report") == [tmp_path / "report" / "index.html"]
-    assert "<h1>Roofline report of &lt;img src=x&gt;" in (tmp_path / "report" / "index.html").read_text()
+    assert "<h1>Roofline report of &lt;img src=x&gt;\\u202e" in (tmp_path / "report" / "index.html").read_text()
 
 
 @pytest.mark.parametrize("package", ["jinja2", "plotly"])

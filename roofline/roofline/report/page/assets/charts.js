@@ -323,7 +323,7 @@ function wideEnough(values) {
 // Step time, and below it each reading, over one axis of rounds.
 function drawRounds(holder, rounds) {
   const parts = [rounds.time, ...rounds.readings];
-  const disturbed = (index) => rounds.disturbed[index] !== undefined;
+  const disturbed = (index) => rounds.disturbed?.[index] !== undefined;
   const numbers = rounds.time.values.map((_, index) => index + 1);
   const nameOfAxis = (place) => `y${place ? place + 1 : ""}`;
   const gap = 0.14 / parts.length;

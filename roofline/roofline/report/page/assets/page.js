@@ -4,7 +4,7 @@
 const roofline = (() => {
   // Rows of a table of the overview, so that the machines aren't far below it.
   const FIRST = 20;
-  const READ_MACHINES = "Roofs in the colour of their machine, of memory DRAM's alone; dotted: as published, beside measured ones.";
+  const READ_MACHINES = "Roofs in the colour of their machine, of memory DRAM's alone";
   const asked = new Map();
   let overview = null;
 
@@ -104,6 +104,7 @@ const roofline = (() => {
         class: "chart", role: "img", "aria-label": "Cases of all machines under their roofs; the machines' tables have them",
       });
       const drawn = machines.some(({ roofline: { points, ceilings, levels } }) => points.length + ceilings.length + levels.length);
+      const published = machines.some(({ roofline: { ceilings, levels } }) => [...ceilings, ...levels].some((one) => one.beside));
       const draw = () => {
         cases.choose((row) => shown(...whose.get(table.opens[row])));
         if (drawn) drawMachines(chart, machines, overview.colors, (index) => !hidden[0].has(index), shown, byShare);
@@ -120,7 +121,7 @@ const roofline = (() => {
         element("div", { class: "toggles" },
           ...facets.map((facet, place) => togglesOf(facet, hidden[place], draw)).filter(Boolean),
           ...(drawn ? [element("fieldset", {}, element("legend", { text: "height" }), ...height)] : [])),
-        ...(drawn ? [chart, ...notes([READ_MACHINES])] : notes(["Not drawn: no case can be placed, and no machine has roofs."])),
+        ...(drawn ? [chart, ...notes([`${READ_MACHINES}${published ? "; dotted: as published" : ""}.`])] : notes(["Not drawn: no case can be placed, and no machine has roofs."])),
         element("h3", { text: title }),
         cases,
         ...notes(lines),
@@ -348,10 +349,11 @@ const roofline = (() => {
 
   function fillRounds(place, one) {
     const { time, readings, disturbed, steps } = one.rounds;
-    const marked = Object.keys(disturbed).length;
+    const marked = Object.keys(disturbed ?? {}).length;
+    const told = disturbed ? `${marked} disturbed from outside${marked ? " (crosses)" : ""}` : "which were disturbed isn't known";
     const chart = element("div", { class: "chart", role: "img", "aria-label": "Step time of each round; the table below has the same" });
     place.append(
-      ...notes([`${time.values.length} rounds of ${steps} step${steps === 1 ? "" : "s"}, ${marked} disturbed from outside${marked ? " (crosses)" : ""}.`]),
+      ...notes([`${time.values.length} rounds of ${steps} step${steps === 1 ? "" : "s"}, ${told}.`]),
       chart,
     );
     const parts = [time, ...readings];

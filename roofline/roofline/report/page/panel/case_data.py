@@ -16,6 +16,7 @@ from roofline.schema.record import Check, Flag
 from roofline.show.columns import CASE_COLUMNS, pick
 from roofline.show.render import one_line, shown
 from roofline.show.tables import Column, words
+from roofline.text.printable import printable
 from roofline.text.units import unit_of
 
 _CHECKS: tuple[Column[Check], ...] = (
@@ -62,8 +63,8 @@ def case_data(
     }
     texts = [shown(column, point) for column in CASE_COLUMNS]
     return {
-        "id": point.id,
-        "machine": machine,
+        "id": printable(point.id),
+        "machine": printable(machine),
         "run": run,
         "figures": {str(index): text for index, text in enumerate(texts) if text not in ("-", "", point.id)},
         "command": command_of(point),
@@ -90,20 +91,23 @@ def _holds(argument: str, test: str) -> bool:
 
 
 def _rounds(point: Point) -> Data | None:
-    """Times of a step in each round, disturbed ones by what disturbed them, and readings beside; None without times."""
+    """Times of a step in each round, disturbed ones by what disturbed them, and readings beside; None without times.
+
+    ``disturbed`` is None where nobody looked for what disturbs.
+    """
     record = point.benchmark.record
     if record is None:
         times = [time for time in point.benchmark.stats.round_times_s or () if time is not None and usable(time)]
-        return {"steps": 1, "time": _series(_STEP, times), "disturbed": {}, "readings": []} if times else None
+        return {"steps": 1, "time": _series(_STEP, times), "disturbed": None, "readings": []} if times else None
     rounds = None if record.timing is None else record.timing.rounds
     if rounds is None or rounds.steps < 1 or not rounds.wall_s or not all(map(usable, rounds.wall_s)):
         return None
-    disturbed = enumerate(rounds.disturbed or ())
+    marks = rounds.disturbed
     readings = [(column, getattr(rounds, column.name)) for column in _READINGS]
     return {
         "steps": rounds.steps,
         "time": _series(_STEP, [wall / rounds.steps for wall in rounds.wall_s]),
-        "disturbed": {str(index): why for index, why in disturbed if why is not None},
+        "disturbed": None if marks is None else {str(place): why for place, why in enumerate(marks) if why is not None},
         "readings": [_series(column, values) for column, values in readings if values],
     }
 
