@@ -228,13 +228,7 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             figures.extend(rates(label, title, counts, {}))
             figures.extend(rates(label, title, less_sure, {}))
             figures.extend(false_alarms_beyond(title, counts))
-            for slowed, new in seen.items():
-                shared = together(seen[0.0], new, drawn)
-                if shared.comparisons and slowed:
-                    figures.append(Figure.of_share(figure_name("caught together", title, slowed), shared.found_slower))
-                elif shared.comparisons:
-                    name = figure_name("false alarms together", title, slowed)
-                    figures.append(Figure.of_share(name, shared.alarms, at_most=MOST_FALSE_ALARMS))
+            figures.extend(_rates_together(title, seen, drawn))
             if is_disturbed(label):
                 continue
             measured.append(
@@ -250,6 +244,17 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
         if measured:
             figures.extend(beyond_others(label, measured))
     return tuple(figures)
+
+
+def _rates_together(title: str, seen: Mapping[float, Observed], drawn: Sequence[Split]) -> Iterator[Figure]:
+    title = f"together, {title}"
+    for slowed, new in seen.items():
+        count = together(seen[0.0], new, drawn)
+        if count.comparisons and slowed:
+            yield Figure.of_share(figure_name("caught", title, slowed), count.found_slower)
+        elif count.comparisons:
+            name = figure_name("false alarms", title, slowed)
+            yield Figure.of_share(name, count.alarms, at_most=MOST_FALSE_ALARMS)
 
 
 def _total(base: Observed, new: Observed, drawn: Sequence[Split], confidence: float) -> Count:

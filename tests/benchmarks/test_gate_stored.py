@@ -43,6 +43,21 @@ def test_our_verdicts() -> None:
     assert gate_stored.ours(seen, slowed, split) == {"a": Count(slower=1), "b": Count(slower=1)}
 
 
+def test_the_verdict_on_all_cases_together() -> None:
+    """One for each comparison of three cases or more; in a disturbed hour 6 % is no alarm."""
+    sessions = {name: tuple(quiet(1e-3) for _ in range(10)) for name in "abc"}
+    split = Split(base=(0, 2, 4, 6, 8), new=(1, 3, 5, 7, 9))
+    seen, slowed = gate_stored.see(sessions), gate_stored.see(sessions, 0.2)
+    assert gate_stored.together(seen, seen, [split]) == Count(undecided=1)
+    assert gate_stored.together(seen, slowed, [split]) == Count(slower=1)
+    two = {name: seen[name] for name in "ab"}
+    assert gate_stored.together(two, two, [split]) == Count()
+    disturbed = {name: (None,) * 4 + tuple(of)[4:] for name, of in gate_stored.see(sessions, 0.06).items()}
+    loud = {name: tuple(of)[:6] + (None,) * 4 for name, of in seen.items()}
+    assert gate_stored.together(loud, disturbed, [split]) == Count(undecided=1)
+    assert gate_stored.together(seen, gate_stored.see(sessions, 0.06), [split]) == Count(slower=1)
+
+
 def test_where_nothing_is_compared_nothing_counts() -> None:
     """A case of which no session was left alone is no comparison that ended without an alarm."""
     sessions = {"a": (LOUD, LOUD), "b": (LOUD, quiet(1e-3)), **{name: (quiet(1e-3), quiet(1e-3)) for name in "cd"}}

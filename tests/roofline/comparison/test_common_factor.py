@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from roofline.comparison.common_factor import CommonFactor, TwoSides, common_factor
+from roofline.comparison.comparison import compare_paths
 from roofline.comparison.effect import SESSIONS, effect_of
+from roofline.comparison.judged_case import Settings
 from roofline.comparison.observation import Observation
 from roofline.comparison.verdict import judge
+from roofline.machine.published import load
+from roofline.report.changes import changes_figure
 from roofline.schema.record import KEY
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
@@ -232,3 +236,7 @@ def test_each_machine_has_its_own(run: Run, tmp_path: Path) -> None:
     assert line.startswith("Error: all 6 cases together on epyc-2cpu (AMD EPYC 7B13) [aaaaaa]: +")
     assert "epyc-2cpu (AMD EPYC 7B13) [bbbbbb]" in out
     assert 'classname="epyc-2cpu (AMD EPYC 7B13) [bbbbbb]"' in Path("x.xml").read_text()
+    figure = changes_figure(compare_paths(sides["base"], sides["new"], Settings(), load()))
+    assert figure is not None
+    labels = {label.get_text().partition("[")[2] for label in figure.axes[0].get_yticklabels()}
+    assert labels == {"aaaaaa]", "bbbbbb]"}
