@@ -20,6 +20,7 @@ from benchmarks import (
     margin_coverage,
     overhead,
     protocol_time,
+    report_speed,
     startup,
     store_scale,
 )
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "live": gate_live.run,
     "compare": compare_speed.run,
     "history": history_rates.run,
+    "report": report_speed.run,
     "kills": kills.run,
     "store": store_scale.run,
 }
