@@ -54,3 +54,25 @@ def test_the_jobs_of_an_array_share_the_cases(cluster: dict[str, str], tmp_path:
     shared = cases("sbatch", str(job))
     assert len(shared) == len({*shared}) > 2
     assert {*shared} == {*cases("sh", str(alone))}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the scripts are a POSIX shell's")
+def test_the_job_of_two_nodes_starts_the_ranks(cluster: dict[str, str], tmp_path: Path) -> None:
+    """torchrun takes its options, and gets the first node of the list for the rendezvous."""
+    from torch.distributed.run import get_args_parser
+
+    page = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(#SBATCH --nodes=2 .*?)```", page, re.DOTALL)
+    (tmp_path / "job.sh").write_text(script)
+    for name, text in {"scontrol": "printf 'node-1\\nnode-2\\n'", "torchrun": "printf '%s\\n' \"$@\""}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    of_job = {"SLURM_NNODES": "2", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[1-2]"}
+    ran = subprocess.run(
+        ["sh", str(tmp_path / "job.sh")], env={**cluster, **of_job}, capture_output=True, text=True, check=True
+    )
+    chosen = get_args_parser().parse_args(ran.stdout.splitlines())
+    assert (chosen.nnodes, chosen.nproc_per_node, chosen.rdzv_id) == ("2", "8", "7")
+    assert (chosen.rdzv_backend, chosen.rdzv_endpoint) == ("c10d", "node-1:29500")
+    assert (chosen.module, chosen.training_script) == (True, "pytest")
+    assert chosen.training_script_args[0] == "perftests/test_scaling.py"
