@@ -32,7 +32,7 @@ def describe(device: torch.device, label: str | None) -> Machine:
     import torch
 
     found = devices.describe(device)
-    cpu = devices.cpu_name()
+    cpu = devices.cpu_name_and_model()
     memory = int(psutil.virtual_memory().total)
     nvml, no_nvml = _nvml(device)
     limits: dict[str, Any] = {
@@ -74,7 +74,7 @@ def describe(device: torch.device, label: str | None) -> Machine:
 
 
 def fingerprint(device: Device, cpu: str, cpu_count: int, memory_byte: int) -> str:
-    """A hash over what decides the machine's speed: processor, usable cores, memory in GiB, and the device.
+    """A hash over what decides the machine's speed: processor and model, usable cores, memory in GiB, and the device.
 
     Host name, clock readings, versions and the device's index are left out: they change on the same machine.
     """

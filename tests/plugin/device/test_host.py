@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pytest_roofline.device import cgroup, cpu_frequency, cpus
+from pytest_roofline.device import cgroup, cpu_frequency, cpus, selection
 from pytest_roofline.device import host as machine
 from roofline.schema.record import Device
 
@@ -33,6 +33,20 @@ def test_the_fingerprint_ignores_what_changes_on_the_same_machine() -> None:
 def test_the_fingerprint_tells_machines_apart(other: tuple[Device, str, int, int]) -> None:
     """Another device, processor, number of cores or memory is another machine."""
     assert machine.fingerprint(*other) != machine.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
+
+
+def test_processors_of_one_name_are_told_apart_by_their_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Virtual machines of two generations are both called AMD EPYC; an Arm core may have no name at all."""
+    known = {"model name": "AMD EPYC", "cpu family": "25", "model": "17"}
+    monkeypatch.setattr(selection, "_cpuinfo", lambda: known)
+    monkeypatch.setattr(selection.sys, "platform", "linux")
+    assert selection.cpu_name_and_model() == "AMD EPYC (cpu family 25, model 17)"
+    assert selection.cpu_name() == "AMD EPYC"
+    known.clear()
+    known.update({"CPU implementer": "0x41", "CPU part": "0xd40"})
+    assert selection.cpu_name_and_model().endswith(" (CPU implementer 0x41, CPU part 0xd40)")
+    known.clear()
+    assert selection.cpu_name_and_model() == selection.cpu_name()
 
 
 @pytest.mark.parametrize(
