@@ -11,7 +11,7 @@ import pytest
 from perftests import sharing, suite, suite_options
 from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.plugin import device_of
+from pytest_roofline.plugin import device_of, workers_of
 from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.benchmark_quiet = True
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``-n auto`` of the suite: as many workers as there are devices."""
+    return workers_of(config) if suite.is_asked_for(config, _PERFTESTS) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Build the cases before anything is collected, so that a bad flag ends the run with exit code 4 and its reason."""
@@ -48,6 +54,7 @@ def pytest_collection(session: pytest.Session) -> None:
         suite.refuse_flags(session.config)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Say which flags have no effect on the cases that are left."""
     if suite.is_asked_for(session.config, _PERFTESTS):

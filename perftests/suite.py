@@ -15,12 +15,12 @@ from perftests import data, data_options, matrix, models, sharing
 from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.suite_options import LOADER, SETTINGS
-from pytest_roofline.config import idle_flags, options_of, spelled, taken_flags
+from pytest_roofline.config import ANNOUNCED, NOTES, idle_flags, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.parallel import launch
-from pytest_roofline.plugin import ANNOUNCED, NOTES, kind_of
 from pytest_roofline.settings import Given, SettingError, resolve, source
+from pytest_roofline.workers.role import kind_of, take_share
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import layouts
@@ -270,7 +270,7 @@ def _kind(case: CaseSpec, kind: devices.Kind) -> str:
 
 
 def _build(config: pytest.Config) -> Suite:
-    _refuse_parallel(config)
+    take_share(config)  # before the loader's workers are planned
     taken = taken_flags(config)
     values = resolve(config, SETTINGS, taken)
     sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
@@ -375,11 +375,4 @@ def _refuse_uncompiled(flag: str) -> None:
     if switch is not None:
         raise pytest.UsageError(
             f"{flag}: torch.compile is switched off by {switch} in the environment. Unset that, or leave {flag} out."
-        )
-
-
-def _refuse_parallel(config: pytest.Config) -> None:
-    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
-        raise pytest.UsageError(
-            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out."
         )

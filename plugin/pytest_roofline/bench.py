@@ -154,7 +154,8 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
-    flags = looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
+    beside = cpus.binding_flags() + shared_host(run, fed=fed)
+    flags = looking_on + beside + timing_flags(measured) + held + observed.flags
     record = Record(
         case=known,
         device=run.machine.device,
@@ -232,6 +233,15 @@ def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float |
     return None, {"timing.compile_s": "no graph was compiled before the timed rounds"} if asked else {}
 
 
+def shared_host(run: Run, *, fed: bool) -> tuple[Flag, ...]:
+    """Flag what other workers may slow down: all on a CPU whose socket they share, on a GPU what a loader feeds."""
+    if not run.neighbours or not (fed or run.device.type == "cpu"):
+        return ()
+    where = "cores of the same socket" if run.device.type == "cpu" else "this host"
+    evidence = f"{run.neighbours} other workers of pytest-xdist (-n) measured on {where} meanwhile"
+    return (Flag(name="shared_host", evidence=evidence),)
+
+
 def timing_flags(measured: Measured) -> tuple[Flag, ...]:
     """What a reader must know of the timing. None of it makes the row invalid."""
     timing = measured.timing
@@ -274,6 +284,7 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
     plan = replace(plan, max_time_s=min(INPUT_BUDGET_S, plan.max_time_s))
     measured, used = _timed(run, fetch, plan, _watch(run, case))
     record = _plain_record(run, case, measured, used, None, {"work": "a loader alone computes nothing for the model"})
+    record = replace(record, flags=record.flags + shared_host(run, fed=True))
     return record, measured, run.clock() - start
 
 

@@ -16,6 +16,15 @@ from pytest_roofline.settings import Setting, SettingError, TakenFlags, source
 
 _OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
+NOTES = pytest.StashKey[list[str]]()
+"""What a suite wants readers of the results to know; it puts it there while tests are collected."""
+
+ANNOUNCED = pytest.StashKey[list[str]]()
+"""What a suite tells before the first test; it puts it there while tests are collected."""
+
+NOT_MEASURED = "{}: nothing would be measured. Leave it out, or run only the tests that don't measure."
+"""Of the flag that `disabled` gives."""
+
 
 def taken_flags(config: pytest.Config) -> Mapping[str, str]:
     """Short flags that another plugin owns, by setting name."""

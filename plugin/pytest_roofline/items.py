@@ -1,4 +1,6 @@
-"""Which collected tests measure, and what their cases are called. Everybody's pytest asks it, so it imports nothing."""
+"""Which collected tests measure, what their cases are called, and which are left out. Everybody's pytest asks it, so it
+imports nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,3 +25,9 @@ def case_name(item: pytest.Item) -> str:
     """The id of a suite's case (its parameter ``case``), or the test's own name."""
     callspec = getattr(item, "callspec", None)
     return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
+    """Leave tests out, and tell pytest."""
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]

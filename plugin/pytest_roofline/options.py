@@ -170,7 +170,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="SECONDS",
         parse=number(0),
         help="End the run, with what was measured, in a case whose test takes longer; --resume then leaves it out. "
-        "Default: none.",
+        "With pytest-xdist the run goes on. Default: none.",
     ),
     Setting(
         name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."

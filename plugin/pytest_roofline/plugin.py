@@ -6,46 +6,36 @@ fixture it does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.config import disabled, idle_flags, misread_path, options_of, spelled
+from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
-from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS, Options, without_effect
-from pytest_roofline.parallel import launch
-from pytest_roofline.settings import LongFlags, add_flags
+from pytest_roofline.items import deselect, uses_roofline
+from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
+from pytest_roofline.settings import LongFlags, add_flags, source
+from pytest_roofline.workers.role import KEY as ROLE_KEY
+from pytest_roofline.workers.role import ROLE, STANDING, Plan, Role, kind_of, role_of, select, session_of
+from pytest_roofline.workers.xdist_controller import Controller, distributes
 
 if TYPE_CHECKING:
     import torch
     from pytest_benchmark.fixture import BenchmarkFixture
 
     from pytest_roofline.fixture import Roofline
-    from pytest_roofline.profilers.ncu.counting_pass import NcuPass
-    from pytest_roofline.session.asserted_bounds import Suite
+    from pytest_roofline.session.hooks import SessionHooks
     from pytest_roofline.session.run import Run
-    from pytest_roofline.session.sets import Standing
 
-_NO_TORCH = (
-    "measuring needs torch 2.9 or newer, which can't be imported: {}. "
-    "Install it with: pip install 'pytest-roofline[torch]'"
-)
-
-NOTES = pytest.StashKey[list[str]]()
-"""What a suite wants readers of the results to know; it puts it there while tests are collected."""
-
-_STANDING: pytest.StashKey[Standing] = pytest.StashKey()
 _COLLECTED = pytest.StashKey[int]()
 _WITHOUT_VALUES = pytest.StashKey[frozenset[str]]()
-
-
-ANNOUNCED = pytest.StashKey[list[str]]()
-"""What a suite tells before the first test; it puts it there while tests are collected."""
+_WRONG = pytest.StashKey[str]()
+"""Why a worker of pytest-xdist can't measure: it tells the controller, for nobody sees it end."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -74,6 +64,20 @@ def pytest_configure(config: pytest.Config) -> None:
     # Words such as cpu and train may be markers of the project's own, with a meaning of their own.
     for marker in (*MARKERS, *(GENERAL_MARKERS if _marks(config) else ())):
         config.addinivalue_line("markers", marker)
+    told = getattr(config, "workerinput", {}).get(ROLE_KEY)
+    if told is not None:
+        config.stash[ROLE] = Role.from_json(told)
+    elif distributes(config) and disabled(config) is None:
+        controller = Controller(config, partial(_control, config), session_of(config))
+        config.pluginmanager.register(controller, "roofline-controller")
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``-n auto`` of a run whose command line has one of our flags: as many as there are GPUs or NUMA nodes."""
+    taken = taken_flags(config)
+    given = any((source(config, setting, taken) or "").startswith("-") for setting in SETTINGS)
+    return workers_of(config) if given else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,7 +96,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     from pytest_roofline.session import sets
 
     try:
-        config.stash[_STANDING] = standing = sets.settle(config, chosen)
+        config.stash[STANDING] = standing = sets.settle(config, chosen)
     except sets.Refused as error:
         raise pytest.UsageError(str(error)) from error
     return standing.exit_code
@@ -102,25 +106,62 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     config = session.config
     chosen = options_of(config)
-    if chosen.device.kind is not None and not config.option.collectonly:
-        _select(config)
+    role = role_of(config)
+    if chosen.device.kind is not None and not config.option.collectonly and role is None:
+        select(config)
     result = yield
+    if role is not None:
+        return result  # a worker has told the controller what it collected, and that measures nothing itself
     cases = [item for item in session.items if uses_roofline(item)]
     if not _only_shows(config):
         _refuse_empty(config, session.items)
         if cases:
-            _start(config, chosen, session.items)
+            from pytest_roofline.start import start
+
+            start(config, session.items)
         else:
-            _refuse_vacuous(config, session, chosen)
+            _refuse_vacuous(config)
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """In a worker of pytest-xdist, before it names its tests: make its run, and tell the controller what is planned."""
+    config, role = session.config, role_of(session.config)
+    if role is None or not hasattr(config, "workerinput") or _only_shows(config):
+        return
+    try:
+        if _WRONG in config.stash:
+            raise pytest.UsageError(config.stash[_WRONG])
+        _refuse_empty(config, session.items)
+        if any(map(uses_roofline, session.items)):
+            from pytest_roofline.start import join
+
+            join(config, role, session.items)
+    except pytest.UsageError as error:
+        session.items.clear()
+        Plan(wrong=str(error)).write(role)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Prepare the measuring tests before others choose among them, and leave those of other shards out after that."""
-    _prepare(config, items)
+    with _telling(config):
+        _prepare(config, items)
     yield
-    _leave_out_shards(config, items)
+    with _telling(config):
+        _leave_out_shards(config, items)
+
+
+@contextmanager
+def _telling(config: pytest.Config) -> Iterator[None]:
+    """In a worker of pytest-xdist, keep what is wrong for the controller."""
+    try:
+        yield
+    except pytest.UsageError as error:
+        if role_of(config) is None:
+            raise
+        config.stash[_WRONG] = str(error)
 
 
 def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -132,7 +173,7 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     unset = set(measuring) - set(cases)
     if unset:
         config.stash[_WITHOUT_VALUES] = frozenset(item.nodeid.removesuffix("[NOTSET]") for item in unset)
-        _deselect(config, items, unset)
+        deselect(config, items, unset)
     if not cases:
         return
     if not config.pluginmanager.hasplugin("pytest-benchmark"):
@@ -154,7 +195,7 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
         elif kind not in marked:
             other.add(item)
     if other:
-        _deselect(config, items, other)
+        deselect(config, items, other)
 
 
 def _put_in_order(config: pytest.Config, items: list[pytest.Item], cases: list[pytest.Item]) -> None:
@@ -162,11 +203,10 @@ def _put_in_order(config: pytest.Config, items: list[pytest.Item], cases: list[p
     chosen = options_of(config)
     if chosen.order == "given":
         return
-    member = None if (standing := config.stash.get(_STANDING, None)) is None else standing.member
     own = {item for item in cases if item.get_closest_marker("roofs") is None}
     places = [place for place, item in enumerate(items) if item in own]
     shuffled = [items[place] for place in places]
-    Random(f"{chosen.seed} {1 if member is None else member.place.index}").shuffle(shuffled)
+    Random(f"{chosen.seed} {session_of(config)}").shuffle(shuffled)
     for place, item in zip(places, shuffled, strict=True):
         items[place] = item
 
@@ -180,12 +220,7 @@ def _leave_out_shards(config: pytest.Config, items: list[pytest.Item]) -> None:
     from pytest_roofline.session import shard
 
     others = shard.others(config, chosen, [*cases])
-    _deselect(config, items, {cases[name] for name in others})
-
-
-def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    items[:] = [item for item in items if item not in left_out]
+    deselect(config, items, {cases[name] for name in others})
 
 
 @pytest.fixture
@@ -200,12 +235,8 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     run = run_of(request.config)
     if run is None or not uses_roofline(request.node):
         pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
-    if hasattr(request.config, "workerinput") and not (disabled(request.config) and run.options.results is None):
-        pytest.fail(
-            "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out. "
-            "(With --benchmark-disable beside it, each test takes one step and nothing is measured.)",
-            pytrace=False,
-        )
+    if hasattr(request.config, "workerinput"):
+        _let_measure(request.config, run, benchmark)
     wrong = None
     try:
         chosen = defaults(request.node.iter_markers("roofline"), parameters_of(request.node))
@@ -218,6 +249,17 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     return Roofline(run, benchmark, request.node, chosen, expected)
 
 
+def _let_measure(config: pytest.Config, run: Run, benchmark: BenchmarkFixture) -> None:
+    """In a worker of pytest-xdist: pytest-benchmark measures nothing there, for it doesn't know whose the device is."""
+    flag = disabled(config)
+    if role_of(config) is not None:
+        benchmark.disabled = False
+    elif flag is None:
+        pytest.fail("-n: the process that started this worker doesn't have the plugin pytest-roofline.", pytrace=False)
+    elif run.options.results is not None:
+        pytest.fail(NOT_MEASURED.format(flag), pytrace=False)
+
+
 def device_of(config: pytest.Config) -> torch.device:
     """The device of the running session."""
     from pytest_roofline.session.run import run_of
@@ -227,27 +269,18 @@ def device_of(config: pytest.Config) -> torch.device:
     return run.device
 
 
-def kind_of(config: pytest.Config) -> devices.Kind:
-    """The kind of device this session is for, whether or not it works.
-
-    :raises pytest.UsageError: torch is needed to tell and can't be imported.
+def workers_of(config: pytest.Config) -> int | None:
+    """How many workers ``-n auto`` starts of a run that measures, so that each has a GPU or a NUMA node; None for
+    others, whose number is pytest-xdist's business.
     """
-    try:
-        return devices.kind_of(options_of(config).device)
-    except ImportError as error:
-        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+    from pytest_roofline.workers.shares import automatic
 
-
-def _select(config: pytest.Config) -> torch.device:
-    wanted = options_of(config).device
-    if (rank := launch.several()) is not None and wanted.index is None and kind_of(config) == "cuda":
-        wanted = devices.Wanted("cuda", rank.local_rank)
+    if config.option.numprocesses != "auto" or disabled(config) is not None:
+        return None
     try:
-        return devices.select(wanted)
-    except devices.DeviceError as error:
-        raise pytest.UsageError(f"{spelled(config, 'device')} {wanted}: {error}") from error
-    except ImportError as error:
-        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+        return automatic(options_of(config).device, cpus.AT_START)
+    except ImportError:
+        return None  # without torch: collecting says so
 
 
 _SHOWS = (
@@ -261,22 +294,36 @@ def _only_shows(config: pytest.Config) -> bool:
     return any(getattr(config.option, name, None) for name in _SHOWS)
 
 
-def _refuse_vacuous(config: pytest.Config, session: pytest.Session, chosen: Options) -> None:
+def _control(config: pytest.Config, plan: Plan | None) -> tuple[Run, SessionHooks] | None:
+    """Make the run of pytest-xdist's controller.
+
+    :param plan: what a worker has collected; None where none of its tests measures.
+    """
+    if plan is None:
+        _refuse_vacuous(config)
+        return None
+    from pytest_roofline.start import control
+
+    return control(config, plan)
+
+
+def _refuse_vacuous(config: pytest.Config) -> None:
     """Where no test measures: neither a gate nor bounds pass because there was nothing to look at."""
-    if session.testsfailed:
+    session: pytest.Session | None = config.pluginmanager.get_plugin("session")
+    if session is not None and session.testsfailed:
         return  # tests that can't be collected have a message of their own
-    standing = config.stash.get(_STANDING, None)
+    standing = config.stash.get(STANDING, None)
     if standing is not None and standing.baseline is not None:
         raise pytest.UsageError(
             f"{spelled(config, 'gate')}: no test here uses the fixture roofline, so there is nothing to compare. Of"
             " tests with pytest-benchmark's own fixture hold the --benchmark-json files against each other with"
             " `roofline check`."
         )
-    # Under pytest-xdist nothing is measured, and the process that starts the others has no tests.
-    beside_others = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
+    # Of the tests of pytest-xdist's workers where nothing is to be measured this process knows nothing.
+    beside_others = disabled(config) is not None and (hasattr(config, "workerinput") or distributes(config))
     asked = spelled(config, "assert_bounds")
     # An ini file's is for all runs of a project: those of its other tests don't ask for bounds.
-    if chosen.assert_bounds and asked.startswith("-") and not beside_others:
+    if options_of(config).assert_bounds and asked.startswith("-") and not beside_others:
         raise pytest.UsageError(
             f"{asked}: no test here measures, so no bound can be asserted. Leave it out, or name the tests that do."
         )
@@ -300,191 +347,3 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
         f"no case is left to measure: {collected} were collected for the device {kind}, and "
         f"{selection or 'the selection'} leaves none. {advice}--collect-only shows the cases."
     )
-
-
-def _start(config: pytest.Config, chosen: Options, items: list[pytest.Item]) -> None:
-    """Make the session's run: select the device, describe the machine, open the results file."""
-    import torch
-
-    from pytest_roofline.profilers.perf_stat import PerfStat
-    from pytest_roofline.session import results_file
-    from pytest_roofline.session.case_timeout import CaseTimeout
-    from pytest_roofline.session.hooks import SessionHooks, commit_info
-    from pytest_roofline.session.progress import on_terminal
-    from pytest_roofline.session.run import RUN, Run
-
-    cases = [item for item in items if uses_roofline(item)]
-    rank = launch.several()
-    if rank is not None:
-        from pytest_roofline.parallel import rank_session
-
-        rank_session.prepare(config, chosen, rank)
-    # Files are the first rank's business.
-    worker = hasattr(config, "workerinput") or (rank is not None and rank.rank > 0)
-    if chosen.results is not None and not worker:
-        _refuse_disabled(config)
-    if not worker:
-        _refuse_unwritable(config.option.benchmark_json)
-    device = _select(config)
-    # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
-    torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
-    found: list[str] = config.stash.get(NOTES, [])
-    standing = config.stash.get(_STANDING, None)
-    member = None if standing is None else standing.member
-    place = None if member is None else member.place
-    run = Run(
-        chosen,
-        device,
-        tuple(config.invocation_params.args),
-        tuple(found),
-        place=place,
-        baseline=None if standing is None else standing.baseline,
-        bounds=None if worker else _bounds(config, chosen, cases),
-    )
-    run.planned = {item.nodeid: case_name(item) for item in cases if item.get_closest_marker("roofs") is None}
-    if chosen.perf_stat:
-        run.perf_stat = perf_stat = PerfStat.here(chosen.perf_path)
-        if not perf_stat.check.usable:
-            run.announced.append(perf_stat.check.line)
-    counting = None if worker or chosen.ncu is None else _counting(config, run)
-    try:
-        if chosen.resume is not None and not worker:
-            _resume(config, run, items)
-        elif not worker:
-            run.open_results(results_file.commit_of(commit_info(config)))
-            if member is not None and run.file is not None:
-                member.point_to(run.file.path)
-    except results_file.ResultsError as error:
-        raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
-    run.fills_roofs = chosen.roofs != "off" and not worker and disabled(config) is None and _writes(config, run)
-    config.stash[RUN] = run
-    run.announced += idle_flags(config, SETTINGS, without_effect(chosen, device.type)) + config.stash.get(ANNOUNCED, [])
-    if counting is not None:
-        config.pluginmanager.register(counting, "roofline-ncu")
-    left = {item.nodeid: run.planned[item.nodeid] for item in items if item.nodeid in run.planned}
-    hooks = SessionHooks(run, config, len(left))
-    config.pluginmanager.register(hooks, "roofline-session")
-    if chosen.case_timeout is not None and disabled(config) is None and not worker:
-        limit = CaseTimeout(run, config, chosen.case_timeout, spelled(config, "case_timeout"), hooks.save)
-        config.pluginmanager.register(limit, "roofline-case-timeout")
-    run.progress = None if chosen.no_progress or worker else on_terminal(config, left, place)
-    if run.progress is not None:
-        config.pluginmanager.register(run.progress, "roofline-progress")
-    if rank is not None:
-        rank_session.connect(run, rank)
-
-
-def _resume(config: pytest.Config, run: Run, items: list[pytest.Item]) -> None:
-    """Go on with a run that did not come to its end: leave out what has ended.
-
-    :raises pytest.UsageError: there is none, it is of another run, or nothing of it is left.
-    :raises ResultsError: its file can't be opened.
-    """
-    from pytest_roofline.session import resume
-    from pytest_roofline.session.hooks import commit_info
-
-    asked, folder, file = spelled(config, "resume"), run.options.results, run.options.resume
-    if run.options.sessions > 1:
-        raise pytest.UsageError(f"{asked}: it goes on with one run. Leave {spelled(config, 'sessions')} out.")
-    if folder is None:
-        raise pytest.UsageError(f"{asked}: name the folder of its results with {spelled(config, 'results')}.")
-    try:
-        path = file if isinstance(file, Path) else resume.newest(folder / run.machine.label)
-        earlier = resume.earlier(path, run.machine, run.session(), commit_info(config), run.planned)
-    except resume.NotResumed as error:
-        raise pytest.UsageError(f"{asked}: {error}") from error
-    ended = {item for item in items if earlier.ended(item.nodeid)}
-    left = sum(not earlier.ended(test) for test in run.planned)
-    if not left:
-        raise pytest.UsageError(
-            f"{asked}: all {len(run.planned)} cases of {path} have ended. `roofline recover {earlier.journal}` makes"
-            " its JSON."
-        )
-    run.resume(earlier)
-    _deselect(config, items, ended)
-    done = len(run.planned) - left
-    run.announced.append(f"resumed: {done} of {len(run.planned)} cases of {path} have ended; {left} are left.")
-    if earlier.died_in is not None:
-        run.announced.append(f"left out: the run ended without a word in {earlier.died_in}. Measure it by itself.")
-
-
-def _refuse_unwritable(benchmark_json: str | None) -> None:
-    """Make the folder of pytest-benchmark's file, which it writes after all tests: where it can't, all is lost.
-
-    :raises pytest.UsageError: the file can't be written.
-    """
-    if not benchmark_json:
-        return
-    path = Path(benchmark_json)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        there = path.exists()
-        if not path.is_fifo():  # it would wait for its reader
-            path.open("ab").close()
-        if not there:
-            path.unlink()
-    except OSError as error:
-        why = f"can't write {path}: {error.strerror}"
-        raise pytest.UsageError(f"--benchmark-json: {why}. Name another file.") from error
-
-
-def _writes(config: pytest.Config, run: Run) -> bool:
-    """Whether a results file will be written, by this plugin or by pytest-benchmark."""
-    flags = ("benchmark_json", "benchmark_save", "benchmark_autosave")
-    return run.file is not None or any(getattr(config.option, flag, None) for flag in flags)
-
-
-def _counting(config: pytest.Config, run: Run) -> NcuPass:
-    """What has the cases counted under ncu.
-
-    :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
-    """
-    from pytest_roofline.device.system import System
-    from pytest_roofline.profilers.ncu import counting_pass
-
-    asked = spelled(config, "ncu")
-    flag = disabled(config)
-    if flag is not None:
-        raise pytest.UsageError(f"{flag}: nothing would be measured, so {asked} could count nothing. Leave one out.")
-    required = asked if run.options.ncu == "require" else None
-    try:
-        return counting_pass.prepare(config, run, System.here(), required=required)
-    except counting_pass.NotUsable as error:
-        raise pytest.UsageError(str(error)) from error
-
-
-def _bounds(config: pytest.Config, chosen: Options, cases: list[pytest.Item]) -> Suite | None:
-    """What bounds are asserted by; None where they aren't.
-
-    :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
-    """
-    from pytest_roofline.session import asserted_bounds
-    from roofline.schema.expected_file import ExpectedFileError
-
-    asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")
-    if not chosen.assert_bounds:
-        if chosen.expected_bounds is not None:
-            raise pytest.UsageError(f"{naming}: only {asserting} reads it. Give both.")
-        return None
-    flag = disabled(config)
-    if flag is not None:
-        raise pytest.UsageError(
-            f"{flag}: nothing would be measured, so {asserting} could assert nothing. Leave one out."
-        )
-    try:
-        return asserted_bounds.suite(cases, config.rootpath, chosen.expected_bounds)
-    except ExpectedFileError as error:
-        raise pytest.UsageError(f"{asserting if chosen.expected_bounds is None else naming}: {error}") from error
-    except asserted_bounds.NothingExpected as error:
-        raise pytest.UsageError(
-            f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
-        ) from error
-
-
-def _refuse_disabled(config: pytest.Config) -> None:
-    """A project with a results folder measures or says why not; others may run their tests once without measuring."""
-    flag = disabled(config)
-    if flag is not None:
-        raise pytest.UsageError(
-            f"{flag}: nothing would be measured. Leave it out, or run only the tests that don't measure."
-        )

@@ -86,7 +86,6 @@ CASES = [
     wrong("nothing left by name", "--device cpu -k nothing", "no case is left to measure", "-k 'nothing'"),
     wrong("disabled", "--device cpu --benchmark-disable", "--benchmark-disable: nothing would be measured"),
     wrong("skipped", "--device cpu --benchmark-skip", "--benchmark-skip: nothing would be measured"),
-    wrong("parallel", "--device cpu -n 1", "-n: pytest-xdist runs tests beside each other"),
     wrong("no cuda", "-m cuda --device cuda", "--device cuda: "),
 ]
 

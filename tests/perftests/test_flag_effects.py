@@ -18,11 +18,10 @@ from perftests.data_options import LoaderOptions
 from perftests.suite import Suite
 from pytest_roofline import bench
 from pytest_roofline import options as plugin_options
-from pytest_roofline.config import options_of
+from pytest_roofline.config import ANNOUNCED, options_of
 from pytest_roofline.device import cpus
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
-from pytest_roofline.plugin import ANNOUNCED
 from pytest_roofline.settings import add_flags, add_short_flags
 from pytest_roofline.workload import switches
 from pytest_roofline.workload.precision import PRECISIONS

@@ -47,6 +47,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             perf_stat=None,
             ranks=Alone(),
             progress=None,
+            neighbours=0,
         ),
     )
 

@@ -24,6 +24,7 @@ class Checked:
         self.printed: list[str] = []
         self.measured = 1
         self.tried = 0
+        self.not_called = 0
         self.bounds = None
         self.earlier = None
         self.records = [{}]

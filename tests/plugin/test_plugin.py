@@ -233,16 +233,6 @@ def test_disabled_benchmarks_run_once_where_no_results_were_asked_for(project: p
     run.stderr.fnmatch_lines(["ERROR: --benchmark-disable: nothing would be measured.*"])
 
 
-def test_xdist_measures_nothing_and_says_so(project: pytest.Pytester) -> None:
-    """With results asked for it fails in one sentence, never green without a number."""
-    project.makepyfile(MEASURES)
-    run = project.runpytest_subprocess(*QUICK, "-n", "1", "--roofline-results", "results")
-    assert run.ret == 1
-    run.stdout.fnmatch_lines(
-        ["*-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out.*"]
-    )
-
-
 def test_the_report_is_made_on_request(project: pytest.Pytester) -> None:
     """--roofline-report draws and prints the paths."""
     project.makepyfile(MEASURES)

@@ -79,16 +79,6 @@ def refused(project: pytest.Pytester, *arguments: str) -> str:
             "Name a folder for its results: --roofline-results FOLDER.",
         ),
         (
-            [*KEPT, "--roofline-sessions", "3", "-n", "2"],
-            "--roofline-sessions: with -n nothing can be measured, for pytest-xdist runs tests beside each other. "
-            "Leave -n out.",
-        ),
-        (
-            [*KEPT, "--roofline-gate", "base.json", "--dist", "load"],
-            "--roofline-gate: with -n nothing can be measured, for pytest-xdist runs tests beside each other. "
-            "Leave -n out.",
-        ),
-        (
             [*KEPT, "--roofline-sessions", "3", "--benchmark-disable"],
             "--roofline-sessions: with --benchmark-disable nothing would be measured. Leave it out.",
         ),

@@ -30,8 +30,8 @@ NOT_LOADED = (
 )
 
 BESIDE_EACH_OTHER = (
-    "-n: pytest-xdist runs tests beside each other, so nothing can be measured. Leave -n out of the ini file and of "
-    "PYTEST_ADDOPTS, or give the pytest arguments -n 0 --dist no."
+    "-n: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave -n out of the ini "
+    "file and of PYTEST_ADDOPTS, or give the pytest arguments -n 0 --dist no."
 )
 
 

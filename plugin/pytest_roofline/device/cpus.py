@@ -84,3 +84,17 @@ def binding_flags() -> tuple[Flag, ...]:
 
     told = binding()
     return () if told is None else (Flag(name="bound_threads", evidence=told),)
+
+
+def keep_to(numbers: frozenset[int], tasks: Path = TASKS) -> None:
+    """Keep the process, with all threads that it has by now, to these CPUs. What it starts later stays on them.
+
+    :raises OSError: the system doesn't let it use one of them.
+    """
+    global AT_START  # noqa: PLW0603 - from now on these are the process's CPUs
+    for task in [int(name) for name in os.listdir(tasks)] if tasks.is_dir() else [0]:
+        try:
+            os.sched_setaffinity(task, numbers)
+        except ProcessLookupError:
+            continue  # it has ended
+    AT_START = numbers

@@ -69,9 +69,10 @@ def kind_of(wanted: Wanted) -> Kind:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def select(wanted: Wanted) -> torch.device:
+def select(wanted: Wanted, *, tried: bool = True) -> torch.device:
     """The device to run on, tried with one allocation.
 
+    :param tried: False leaves its memory alone.
     :raises DeviceError: it can't be used, with the reason.
     """
     import torch
@@ -80,6 +81,8 @@ def select(wanted: Wanted) -> torch.device:
     if kind == "cpu":
         return torch.device("cpu")
     device = _select_cuda(wanted.index) if kind == "cuda" else _select_mps()
+    if not tried:
+        return device
     try:
         torch.zeros(1, device=device)
         torch.accelerator.synchronize(device)

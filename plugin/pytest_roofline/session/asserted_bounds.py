@@ -68,24 +68,25 @@ def marked(item: pytest.Item) -> tuple[Expected, ...]:
     return tuple(_of_marker(marker, item) for marker in item.iter_markers(MARKER))
 
 
-def suite(items: Sequence[pytest.Item], root: Path, given: Path | None) -> Suite:
+def suite(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool) -> Suite:
     """The files that bounds are asserted by: the given one, or of each test the nearest above it.
 
-    :param items: the tests that measure.
+    :param tests: full names of those that measure.
     :param root: of the project; relative to it are the tests' names.
+    :param marked: whether one of them has the marker.
     :raises roofline.schema.expected_file.ExpectedFileError: one can't be used.
     :raises NothingExpected: there is neither a file nor a marker.
     """
     given = None if given is None else given.absolute()  # a test may change the folder
     contents: dict[Path, tuple[Expected, ...]] = {}
     files = {}
-    for item in items:
-        path = given if given is not None else beside([item.nodeid], root)
+    for test in tests:
+        path = given if given is not None else beside([test], root)
         if path is not None:
             if path not in contents:
                 contents[path] = read(path)
-            files[item.nodeid] = (path, contents[path])
-    if not files and not any(item.get_closest_marker(MARKER) for item in items):
+            files[test] = (path, contents[path])
+    if not files and not marked:
         raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
     return Suite(root, files)
 

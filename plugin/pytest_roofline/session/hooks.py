@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.device.device_memory import is_out_of_memory, release
-from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.session.asserted_bounds import NotAsExpected, not_held
+from pytest_roofline.items import uses_roofline
+from pytest_roofline.session.asserted_bounds import not_held
 from pytest_roofline.session.results_file import ResultsError, with_short_parameters
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY
@@ -31,12 +30,11 @@ class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
 
     def __init__(self, run: Run, config: pytest.Config, cases: int) -> None:
-        """:param cases: how many this process is to measure."""
+        """:param cases: how many are to be measured."""
         self._run = run
         self._config = config
         self._middle = max(1, cases // 2)
         self._done = 0
-        self._not_called = 0
         self._saved: list[Any] = []
         """Of each row, its record as the journal has it."""
         self._before = [] if run.earlier is None else [*run.earlier.rows]
@@ -45,12 +43,6 @@ class SessionHooks:
         self._saved_reasons = self._saved_finished = 0
         self._unsaved: str | None = None
         """Why what has finished isn't in the results file, where it isn't."""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Release what ran before, ahead of the first fixture that builds something; also of a test that runs again."""
-        if uses_roofline(item):
-            release(self._run.device)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -69,34 +61,22 @@ class SessionHooks:
         return result
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        report = yield
-        if not uses_roofline(item):
-            return report
-        if report.when == "call" and report.outcome == "passed" and not _called(item):
-            report.outcome, report.longrepr = "failed", NOT_CALLED
-            self._not_called += 1
-        if report.outcome != "passed" and not _is_measured_well(call):
-            outcome, reason = why(report, call)
-            self._run.case_failed(case_name(item), outcome, reason, test=item.nodeid)
-            if self._run.ranks.count > 1 and not alike_on_all_ranks(report, call):
-                self._run.ranks.leave(reason)
-                item.session.shouldfail = f"{case_name(item)}: {reason}"
-            if outcome == "out_of_memory":
-                # Where in torch an allocator gave up says nothing.
-                report.longrepr = reason
-        return report
-
-    @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
+        with self.measuring():
+            return (yield)
+
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Keep what is measured meanwhile: the journal from the start, the JSON at the end.
+
+        :raises pytest.UsageError: nothing could be kept.
+        """
         self._announce()
         self._begin()
         with _stopped_by_sigterm():
             # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
             try:
-                result = yield
+                yield
                 self._run.sample_roofs()
                 self._run.ranks.end()
                 # After the last case: the device is no warmer for them, and it is known which dtypes they computed in.
@@ -106,7 +86,6 @@ class SessionHooks:
                 raise
             finally:
                 self._finish()
-        return result
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -116,7 +95,7 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         # A test that only forgot to measure has failed, but there is no other failure that it could hide.
-        failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._not_called
+        failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._run.not_called
         ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
         run, asks_for_bounds = self._run, self._run.bounds is not None
         wrong = exitstatus == pytest.ExitCode.OK and not worked
@@ -304,42 +283,6 @@ def commit_info(config: pytest.Config) -> dict[str, Any]:
     info: dict[str, Any] = config.hook.pytest_benchmark_generate_commit_info(config=config)
     config.hook.pytest_benchmark_update_commit_info(config=config, commit_info=info)
     return info
-
-
-NOT_CALLED = (
-    "this test asks for the roofline fixture and never called it: nothing was measured. "
-    "Call roofline(model, *inputs) in it, skip it, or leave the fixture out."
-)
-
-
-def _called(item: pytest.Item) -> bool:
-    """Whether the test measured, or tried to. True for a test whose fixture was never made: that has its own error."""
-    fixture = getattr(item, "funcargs", {}).get("roofline")
-    return fixture is None or bool(fixture.called)
-
-
-def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
-    """Whether the test failed only because its case isn't as expected: its number is right."""
-    return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
-
-
-def alike_on_all_ranks(report: pytest.TestReport, call: pytest.CallInfo[None]) -> bool:
-    """Whether a test ended by what all ranks know of its case. After another error they would wait for this one."""
-    known = (AssertionError, pytest.fail.Exception)
-    return report.skipped or call.excinfo is None or isinstance(call.excinfo.value, known)
-
-
-def why(report: pytest.TestReport, call: pytest.CallInfo[None]) -> tuple[Any, str]:
-    """The outcome of a report that didn't pass, and its reason in one line."""
-    if report.skipped and isinstance(report.longrepr, tuple):
-        return "skipped", str(report.longrepr[2]).removeprefix("Skipped: ")
-    error = call.excinfo
-    if error is None and isinstance(report.longrepr, str):
-        return "failed", report.longrepr.strip()
-    text = error.exconly(tryshort=True).splitlines()[0] if error is not None else "no reason was given"
-    if error is not None and is_out_of_memory(error.value):
-        return "out_of_memory", text
-    return ("failed" if report.when == "call" else "error"), text
 
 
 def nothing_measured(run: Run) -> str:

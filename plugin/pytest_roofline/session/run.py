@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
@@ -123,6 +125,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results_file.ResultsFile | None = None
+        self.beside: Path | None = None
+        """The results file, where it has files beside it: of another process where that keeps the results."""
         self.earlier: Earlier | None = None
         """What a run has measured that this one goes on with."""
         self.turns: TakesTurns | None = None
@@ -139,6 +143,12 @@ class Run:
         """Cases with a number whose test did not fail or skip itself after."""
         self.tried = 0
         """Cases of which one step was taken because benchmarks are disabled."""
+        self.not_called = 0
+        """Tests that asked for the fixture, and never called it."""
+        self.neighbours = 0
+        """Other processes of this run that measure beside this one, on the same socket."""
+        self.alone: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Keeps other processes of this run from measuring meanwhile."""
         self.bounds = bounds
         self.asserted = 0
         """Cases of which something was expected, and which were held against it."""
@@ -169,6 +179,8 @@ class Run:
         """Roofs of earlier runs that may be wrong, and so are measured again."""
         self._filled: tuple[Roof, ...] = ()
         """Those that this run measured for want of a test."""
+        self._of_others: dict[str, Sequence[Roof]] = {}
+        """Roofs that tests in other processes measured, by process."""
         self._not_filled: set[str] = set()
         """Roofs that were looked for and can't be had; they are looked for once."""
 
@@ -183,6 +195,7 @@ class Run:
         threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
         self._earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
+        self.beside = self.file.path
 
     def resume(self, earlier: Earlier) -> None:
         """Go on with a run, in its file.
@@ -190,6 +203,7 @@ class Run:
         :raises results_file.ResultsError: that can't be opened.
         """
         self.file = results_file.ResultsFile.resumed(earlier.journal)
+        self.beside = self.file.path
         self.earlier = earlier
         given_up = died(earlier, self.planned)
         if given_up is not None:
@@ -202,11 +216,17 @@ class Run:
         An earlier one that is doubtful stands only where there is no other.
         """
         begun = () if self.earlier is None else self.earlier.session.roofs
-        found = {roof.name: roof for roof in (*begun, *self._filled, *self.ledger.roofs())}
+        of_others = chain.from_iterable(self._of_others.values())
+        found = {roof.name: roof for roof in (*begun, *self._filled, *of_others, *self.ledger.roofs())}
         older = sorted((*self._earlier, *self._kept), key=lambda roof: roof.measured_at or "", reverse=True)
         for roof in sorted(older, key=self._doubtful.__contains__):
             found.setdefault(roof.name, roof)
         return tuple(found.values())
+
+    def take_roofs(self, process: str, measured: Sequence[Roof]) -> None:
+        """Have the roofs that tests in another process have measured by now."""
+        if measured:
+            self._of_others[process] = measured
 
     def fill_roofs(self, *, measure: bool = True) -> None:
         """Get the roofs that the cases measured so far need, where no test of this run measured any.
@@ -216,7 +236,7 @@ class Run:
 
         :param measure: False for a run that was stopped: it gets what is there at once.
         """
-        if not self.fills_roofs or self.ledger:
+        if not self.fills_roofs or self.ledger or self._of_others:
             return
         records = [from_json(Record, record, "a row") for record in self.records]
         wanted = machine_roofs.needed(records, self.machine.device)
@@ -251,7 +271,7 @@ class Run:
             self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
 
     def _measure_roofs(self, names: Sequence[str]) -> None:
-        with self._showing_roofs():
+        with self.alone(), self._showing_roofs():
             measured = machine_roofs.measure(
                 names,
                 machine_roofs.Equipment(
@@ -283,10 +303,10 @@ class Run:
         if not self.ledger:
             return
         release(self.device)
-        start = self.clock()
-        with self._showing_roofs():
+        with self.alone(), self._showing_roofs():
+            start = self.clock()
             self.ledger.sample_again(self.instruments, self.ranks.clock(self.clock), self._conditions)
-        self.measuring_s += self.clock() - start
+            self.measuring_s += self.clock() - start
 
     def _showing_roofs(self) -> AbstractContextManager[None]:
         return nullcontext() if self.progress is None else self.progress.aside("measuring the machine's roofs")
@@ -412,12 +432,16 @@ class Run:
         :param test: the test's full name, as pytest-benchmark has it.
         """
         entry = NotMeasured(id=case, outcome=outcome, reason=without_folders(reason))
-        if all(known.id != case for known in self.not_measured):
-            self.not_measured.append(entry)
+        self.give_up(entry)
         # The last one: a test that is run again has a result for each time.
         stats = next((stats for stats in reversed(self.stats) if stats.fullname == test), None)
         if stats is not None:
             self._disown(stats, entry)
+
+    def give_up(self, entry: NotMeasured) -> None:
+        """Keep why a case has no valid number: the first reason counts."""
+        if all(known.id != entry.id for known in self.not_measured):
+            self.not_measured.append(entry)
 
     def _disown(self, stats: Any, entry: NotMeasured) -> None:
         record = from_json(Record, stats.extra_info[KEY], stats.fullname)

@@ -153,8 +153,6 @@ def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
     asked = spelled(config, "gate" if chosen.sessions == 1 else "sessions")
     if chosen.results is None:
         why = f"nothing would be kept of the run. Name a folder for its results: {spelled(config, 'results')} FOLDER"
-    elif getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
-        why = "with -n nothing can be measured, for pytest-xdist runs tests beside each other. Leave -n out"
     elif (flag := disabled(config)) is not None:
         why = f"with {flag} nothing would be measured. Leave it out"
     elif (flag := _given(config, _BY_THE_RUN_BEFORE)) is not None:

@@ -115,8 +115,8 @@ def check_arguments(arguments: Sequence[str]) -> None:
     flag = _distributing(arguments)
     if flag is not None:
         raise WrongOptions(
-            f"{flag}: pytest-xdist runs tests beside each other in processes of its own, so nothing can be measured. "
-            "Leave it out (where an ini file has it: -n 0)."
+            f"{flag}: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave it out "
+            "(where an ini file has it: -n 0)."
         )
 
 

@@ -148,7 +148,7 @@ def test_xdist_that_the_environment_asks_for_is_told(project: Project) -> None:
     variables = {"PYTEST_ADDOPTS": "-n 2"}
     run = roofline(project.root, "ab", "--base", "HEAD~1", *BRIEF, "--", *PYTEST, **variables)
     assert run.returncode == 3
-    assert "-n: pytest-xdist runs tests beside each other, so nothing can be measured." in run.stderr
+    assert "-n: both sides take turns test by test, and pytest-xdist runs tests beside each other." in run.stderr
 
 
 def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:

@@ -280,10 +280,11 @@ def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
         assert ("roofs: measured" in run.stdout.str(), "oubtful" in run.stdout.str()) == (measures, False)
 
 
-def test_workers_of_xdist_measure_no_roofs(project: pytest.Pytester, cache: Path) -> None:
-    """Nor does the process that starts them: no case is measured whose roofs could be needed."""
-    project.runpytest_subprocess(*AUTO, "-n", "1", "--roofline-results", "results")
-    assert not cache.exists()
+def test_workers_of_xdist_leave_roofs_to_the_controller(project: pytest.Pytester, cache: Path) -> None:
+    """It measures them once, when all cases have ended."""
+    run = project.runpytest_subprocess(*AUTO, "-n", "1", "--roofline-results", "results")
+    assert run.stdout.str().count("roofs: measured") == 1
+    assert cache.exists()
 
 
 @pytest.mark.usefixtures("cache")

@@ -11,10 +11,11 @@ from typing import Any, cast
 import pytest
 import torch
 
-from pytest_roofline import plugin
+from pytest_roofline import start
 from pytest_roofline.device import host as machine
 from pytest_roofline.session import asserted_bounds
 from pytest_roofline.session.run import Run
+from pytest_roofline.workers.role import Plan
 from roofline.cli import program
 from roofline.expectations import judging
 from roofline.expectations.outcome import Checked
@@ -105,10 +106,11 @@ MARKED = (
 )
 
 
-def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("more", [(), ("-n", "1")], ids=["alone", "by a worker"])
+def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester, more: tuple[str, ...]) -> None:
     """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
     project.makepyfile(MARKED)
-    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
+    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", *more)
     run.assert_outcomes(passed=2, failed=3, errors=2)
     text = _text(run)
     source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
@@ -251,18 +253,18 @@ def test_nothing_asserted_is_no_green_run(project: pytest.Pytester) -> None:
 
 
 def test_bounds_over_tests_that_measure_nothing_do_not_pass(project: pytest.Pytester) -> None:
-    """There is nothing to assert: exit code 4 and why, as of a gate; tests that run beside each other are not meant."""
+    """There is nothing to assert: exit code 4 and why, as of a gate; under pytest-xdist, too."""
     project.makepyfile("def test_plain(): pass")
-    run = project.runpytest_subprocess("--roofline-assert-bounds")
-    assert run.ret == 4
-    run.stderr.fnmatch_lines(
-        [
-            "ERROR: --roofline-assert-bounds: no test here measures, so no bound can be asserted. Leave it out, or name"
-            " the tests that do."
-        ]
-    )
+    for more in ((), ("-n", "1")):
+        run = project.runpytest_subprocess("--roofline-assert-bounds", *more)
+        assert run.ret == 4
+        run.stderr.fnmatch_lines(
+            [
+                "ERROR: --roofline-assert-bounds: no test here measures, so no bound can be asserted. Leave it out, or"
+                " name the tests that do."
+            ]
+        )
     assert project.runpytest_subprocess("--roofline-assert-bounds", "--collect-only").ret == 0
-    assert project.runpytest_subprocess("--roofline-assert-bounds", "-n", "1").ret == 0
 
 
 def test_bounds_of_an_ini_file_are_for_the_runs_that_measure(project: pytest.Pytester) -> None:
@@ -310,16 +312,15 @@ def test_a_useless_request_is_named(
     monkeypatch.chdir(tmp_path)
     Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
     with pytest.raises(pytest.UsageError) as caught:
-        plugin._bounds(pytestconfig, options(**given), [_item()])
+        start.bounds(pytestconfig, options(**given), Plan(tests=("suite/test_it.py::test_it[a-b]",)))
     assert str(caught.value).startswith(message.format(root=tmp_path))
 
 
 def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Benchmarks that are disabled leave no record to judge."""
     monkeypatch.setattr(pytestconfig.option, "benchmark_disable", True)
-    item = _item(pytest.mark.expected_bound("compute"))
     with pytest.raises(pytest.UsageError) as caught:
-        plugin._bounds(pytestconfig, options(assert_bounds=True), [item])
+        start.bounds(pytestconfig, options(assert_bounds=True), Plan(expects=True))
     assert str(caught.value) == (
         "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
     )
@@ -372,21 +373,21 @@ def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, A
 
 def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
     """Or the one that was given; each is read before anything runs."""
-    item = _item()
+    test = "suite/test_it.py::test_it[a-b]"
     with pytest.raises(
         asserted_bounds.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"
     ):
-        asserted_bounds.suite([item], tmp_path, None)
+        asserted_bounds.suite([test], tmp_path, None, marked=False)
     near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
     near.parent.mkdir()
     near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
     other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
     for given, path, case in ((None, near, "near"), (other, other, "other")):
-        found, entries = asserted_bounds.suite([item], tmp_path, given).files[item.nodeid]
+        found, entries = asserted_bounds.suite([test], tmp_path, given, marked=False).files[test]
         assert (found, [entry.case for entry in entries]) == (path, [case])
     near.write_text("")
     with pytest.raises(ExpectedFileError, match="found none"):
-        asserted_bounds.suite([item], tmp_path, None)
+        asserted_bounds.suite([test], tmp_path, None, marked=False)
 
 
 def test_only_what_applies_is_kept() -> None:

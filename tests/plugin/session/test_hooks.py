@@ -147,21 +147,16 @@ def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester)
     assert outside.runpytest_subprocess(*QUICK).ret == 1
 
 
-def test_under_xdist_a_measuring_test_is_an_error_in_any_project(outside: pytest.Pytester) -> None:
-    """Without a results folder too; tests that don't measure run as ever."""
-    outside.makepyfile(MEASURES + "\n    def test_plain():\n        pass\n")
-    run = outside.runpytest_subprocess(*QUICK, "-n", "1")
-    run.assert_outcomes(passed=1, errors=1)
-    assert run.ret == 1
-    run.stdout.fnmatch_lines(["*-n: pytest-xdist runs tests beside each other, so nothing can be measured.*"])
-
-
 def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pytest.Pytester) -> None:
-    """--benchmark-disable says that nothing shall be measured."""
+    """--benchmark-disable says that nothing shall be measured; beside a folder for results that is an error."""
     outside.makepyfile(MEASURES)
-    run = outside.runpytest_subprocess(*QUICK, "-n", "1", "--benchmark-disable")
+    smoke = (*QUICK, "-n", "1", "--benchmark-disable")
+    run = outside.runpytest_subprocess(*smoke)
     run.assert_outcomes(passed=1)
     assert run.ret == 0
+    run = outside.runpytest_subprocess(*smoke, "--roofline-results", "results")
+    run.assert_outcomes(errors=1)
+    run.stdout.fnmatch_lines(["*--benchmark-disable: nothing would be measured.*"])
 
 
 def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pytester) -> None:

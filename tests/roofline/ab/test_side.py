@@ -99,7 +99,7 @@ def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
 def test_tests_beside_each_other_are_refused(arguments: list[str]) -> None:
     """By the name of the plugin that would run them so, and the flag as it was given."""
     flag = "-n" if arguments[0].startswith("-n") else arguments[0].partition("=")[0]
-    with pytest.raises(WrongOptions, match=f"^{flag}: pytest-xdist runs tests beside each other"):
+    with pytest.raises(WrongOptions, match=f"^{flag}: both sides take turns test by test"):
         check_arguments(["perftests", *arguments, "-x"])
 
 

@@ -1,0 +1,151 @@
+"""The process of pytest-xdist that starts the others: it hands out devices, and keeps what the workers measure."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_roofline.device import cpus
+from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word
+from pytest_roofline.workers.shares import Places
+from pytest_roofline.workers.time_limit import how_lost
+
+if TYPE_CHECKING:
+    from pytest_roofline.session.hooks import SessionHooks
+    from pytest_roofline.session.run import Run
+    from pytest_roofline.workers.gains import TakesGains
+
+# What measures is imported once a worker says that a test does: everybody's pytest-xdist has this plugin.
+
+
+def distributes(config: pytest.Config) -> bool:
+    """Whether this process hands its tests to workers of pytest-xdist."""
+    option = config.option
+    return getattr(option, "dist", "no") != "no" and bool(getattr(option, "tx", None)) and not option.collectonly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """A run that keeps what workers measure, and what takes it."""
+
+    plan: Plan
+    run: Run
+    hooks: SessionHooks
+    gains: TakesGains
+
+
+class Controller:
+    """Connects the controller's run to pytest-xdist.
+
+    :param begin: makes the run of what a worker has collected; None where none of its tests measures.
+    :param session: which session of a set this is.
+    """
+
+    def __init__(
+        self, config: pytest.Config, begin: Callable[[Plan | None], tuple[Run, SessionHooks] | None], session: int
+    ) -> None:
+        self._config = config
+        self._begin = begin
+        self._session = session
+        self._folder = Path(tempfile.mkdtemp(prefix="roofline-workers-"))
+        self._cpus = tuple(sorted(cpus.AT_START))
+        self._places: Places | None = None
+        self._ending = ExitStack()
+        self._asked = False
+        self._kept: _Kept | None = None
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """A worker is about to be started, or the successor of one that died."""
+        count = node.workerinput["workercount"]
+        if self._places is None:
+            self._places = Places(count)
+            self._config.stash[ROLE] = self._role(0, count)
+        role = self._role(self._places.take(node.gateway.id), count)
+        node.workerinput[KEY] = role.to_json()
+
+    def _role(self, place: int, count: int) -> Role:
+        return Role(folder=self._folder, place=place, count=count, cpus=self._cpus, session=self._session)
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended, or died."""
+        assert self._places is not None
+        self._places.give_back(node.gateway.id)
+        text = getattr(node, "workeroutput", {}).get(KEY)
+        if text is not None and self._kept is not None:
+            self._kept.gains.add(text, node.gateway.id)
+
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """A worker has collected; none has begun a test before all have.
+
+        :raises pytest.UsageError: it can't measure, or nothing can be kept.
+        """
+        assert self._places is not None
+        plan = Plan.read(self._folder, self._places.of(node.gateway.id))
+        if plan is not None:
+            self._refuse(plan, node)
+        if not self._asked:
+            self._asked = True
+            self._start(plan)
+
+    def _refuse(self, plan: Plan, node: Any) -> None:
+        if plan.wrong is not None:
+            raise pytest.UsageError(plan.wrong)
+        if not node.gateway.spec.popen:
+            raise pytest.UsageError("--tx: results of other machines aren't of this one. Measure there, without --tx.")
+        if self._config.option.dist == "each":
+            raise pytest.UsageError("--dist each: each case would be in the results several times. Leave it out.")
+
+    def _start(self, plan: Plan | None) -> None:
+        begun = self._begin(plan)
+        if plan is None or begun is None:
+            return
+        from pytest_roofline.workers.gains import TakesGains
+        from pytest_roofline.workers.quiet import Quiet
+
+        run, hooks = begun
+        run.alone = Quiet(self._folder).alone
+        self._kept = _Kept(plan=plan, run=run, hooks=hooks, gains=TakesGains(run, self._config))
+        ended = () if run.earlier is None else [test for test in plan.tests if run.earlier.ended(test)]
+        results = None if run.beside is None else str(run.beside)
+        Word(left_out=tuple(ended), results=results).write(self._folder)
+        self._ending.enter_context(hooks.measuring())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        with self._ending:
+            return (yield)
+
+    # Before the terminal and pytest's own count of failures.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self._kept is not None and hasattr(report, "node"):
+            self._kept.gains.take(report, report.node.gateway.id)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._finished(nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """A worker died in a test: that alone is lost."""
+        if self._kept is None or crashitem not in self._kept.plan.tests:
+            return
+        lost = how_lost(self._config, self._folder / f"{report.node.gateway.id}.txt", "died")
+        case = self._kept.plan.planned.get(crashitem, crashitem)
+        self._kept.run.case_failed(case, lost.outcome, lost.why, test=crashitem)
+        report.longrepr = f"{case}: {lost.why}\n{lost.where}".rstrip()
+        self._finished(crashitem)
+
+    def _finished(self, test: str) -> None:
+        if self._kept is not None and test in self._kept.plan.tests:
+            self._kept.run.finished.append(test)
+            self._kept.hooks.save()
+
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

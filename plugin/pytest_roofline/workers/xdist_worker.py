@@ -1,0 +1,55 @@
+"""A worker of pytest-xdist: it measures on the device that it owns, and gives all that it gains to the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from pytest_roofline.items import uses_roofline
+from pytest_roofline.session.run import Run
+from pytest_roofline.workers.gains import GivesGains
+from pytest_roofline.workers.quiet import Quiet
+from pytest_roofline.workers.role import KEY, Role, Word
+
+
+class Worker(GivesGains):
+    """Connects a worker's run to pytest and pytest-xdist. Cases run beside those of other workers, roofs alone."""
+
+    def __init__(self, run: Run, config: pytest.Config, role: Role) -> None:
+        super().__init__(run, config)
+        self._quiet = Quiet(role.folder)
+        self._folder = role.folder
+        run.alone = self._quiet.alone
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        result = yield
+        self._run.sample_roofs()
+        self._config.workeroutput[KEY] = self.gained()  # type: ignore[attr-defined]
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        if not uses_roofline(item):
+            return (yield)
+        word = Word.read(self._folder)
+        self._run.beside = None if word.results is None else Path(word.results)
+        with self._turn(item):
+            return (yield)
+
+    def _turn(self, item: pytest.Item) -> AbstractContextManager[None]:
+        return self._quiet.beside() if item.get_closest_marker("roofs") is None else self._quiet.alone()
+
+
+class LeavesOut:
+    """Leaves out the tests of a resumed run that have ended: what was collected has to be the same in all workers."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        return True if item.nodeid in Word.read(self._folder).left_out else None

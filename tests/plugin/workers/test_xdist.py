@@ -1,0 +1,201 @@
+"""Cases that workers of pytest-xdist measure, each on its own device, and the one file that the controller makes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from pytest_roofline.device import cpus
+from roofline.results import journal
+from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record_json import from_json
+from tests.plugin.foreign import MEASURES, QUICK, records, results
+
+pytest.importorskip("xdist")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are kept to cores of their own on Linux")
+
+SAVED = (*QUICK, "--roofline-results", "results")
+
+MATRIX = """
+    import os
+    import pytest, torch
+    from torch import nn
+
+    @pytest.mark.parametrize("mode", ["train", "infer"])
+    @pytest.mark.parametrize("batch", [2, 4, 8])
+    def test_mlp(roofline, mode, batch):
+        model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+        target = torch.randint(10, (batch,)) if mode == "train" else None
+        cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        roofline(model, torch.randn(batch, 64), target=target, mode=mode, config={"worker": "none"})
+        with open("cores.txt", "a") as file:
+            print(cores, torch.get_num_threads(), file=file)
+"""
+
+FALLS = """
+    import os, signal, time, torch
+    from torch import nn
+
+    def step(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    def test_a(roofline):
+        step(roofline)
+
+    def test_b(roofline):
+        fall()
+        step(roofline)
+
+    def test_c(roofline):
+        step(roofline)
+
+    def test_d(roofline):
+        step(roofline)
+"""
+
+
+def session(document: dict[str, Any]) -> Session:
+    return from_json(Session, document[KEY], "f")
+
+
+def counted(record: Record) -> dict[str, Any]:
+    """What is the same however often a case is measured, and on whichever cores."""
+    proven = [(check.name, check.status) for check in record.checks]
+    assert record.work is not None
+    return {
+        "case": asdict(record.case),
+        "work": asdict(record.work),
+        "checks": proven,
+        "operations": [(one.name, one.shape, one.calls, one.flop, one.byte) for one in record.operations],
+    }
+
+
+@pytest.mark.skipif(len(cpus.AT_START) < 2, reason="two workers need two cores")
+def test_two_workers_measure_what_one_process_does(project: pytest.Pytester) -> None:
+    """Ids, counted work and proofs are the same, in pytest-benchmark's own file, too. Each worker has cores of its own,
+    and the rows of both are marked, for they share a socket.
+    """
+    project.makepyfile(MATRIX)
+    project.runpytest_subprocess(*SAVED).assert_outcomes(passed=6)
+    alone = results(project)
+    (project.path / "cores.txt").unlink()
+    for path in (project.path / "results").rglob("*.json"):
+        path.unlink()
+    run = project.runpytest_subprocess(*SAVED, "-n", "2", "--benchmark-json", "own.json")
+    run.assert_outcomes(passed=6)
+    assert run.ret == 0
+    run.stderr.no_fnmatch_line("*automatically disabled*")
+    together = results(project)
+    rows, before = records(together), records(alone)
+    assert {name: counted(row) for name, row in rows.items()} == {name: counted(row) for name, row in before.items()}
+    assert records(json.loads((project.path / "own.json").read_text())).keys() == rows.keys()
+    assert all(row.valid for row in rows.values())
+    assert {flag.name for row in rows.values() for flag in row.flags} >= {"shared_host"}
+    assert session(together).complete
+    assert session(together).planned == 6
+    used = {line.rsplit(maxsplit=1)[0] for line in (project.path / "cores.txt").read_text().splitlines()}
+    first, second = (set(cores.split(",")) for cores in used)
+    assert (len(first), first & second) == (len(second), set())
+    machine = from_json(Machine, together["machine_info"][KEY], "f")
+    assert machine.limits["affinity_cpus"] == len(first)
+    assert machine.fingerprint != from_json(Machine, alone["machine_info"][KEY], "f").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("falls", "outcome", "reason"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "error", "its process died"),
+        ("time.sleep(600)", "timeout", "it was still running after 20 s (--roofline-case-timeout)"),
+    ],
+    ids=["dies", "hangs"],
+)
+def test_a_worker_that_dies_loses_its_case_alone(
+    project: pytest.Pytester, falls: str, outcome: str, reason: str
+) -> None:
+    """Its successor has its device, and measures what is left; the exit code tells that one case is lost."""
+    project.makepyfile(f"{FALLS}\n    def fall():\n        {falls}\n")
+    run = project.runpytest_subprocess(*SAVED, "-n", "1", "--roofline-case-timeout", "20")
+    run.assert_outcomes(passed=3, failed=1)
+    assert run.ret == 1
+    document = results(project)
+    assert sorted(records(document)) == ["test_a", "test_c", "test_d"]
+    (lost,) = session(document).not_measured
+    assert (lost.id, lost.outcome, lost.reason) == ("test_b", outcome, reason)
+    assert session(document).complete
+    assert "shared_host" not in {flag.name for row in records(document).values() for flag in row.flags}
+
+
+def test_a_controller_that_dies_loses_nothing(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its workers had measured is in the journal, and the run is resumed by workers."""
+    falls = (
+        "os.environ.get('FALLS') and os.kill(os.getppid(), signal.SIGKILL) or os.environ.get('FALLS') and time.sleep(9)"
+    )
+    project.makepyfile(f"{FALLS}\n    def fall():\n        {falls}\n")
+    monkeypatch.setenv("FALLS", "yes")
+    project.runpytest_subprocess(*SAVED, "-n", "1")
+    (left,) = (project.path / "results").rglob("*.journal")
+    assert [row["name"] for row in journal.load(left)["benchmarks"]] == ["test_a"]
+    monkeypatch.delenv("FALLS")
+    run = project.runpytest_subprocess(*SAVED, "-n", "1", "--roofline-resume")
+    run.assert_outcomes(passed=3)
+    document = results(project)
+    assert sorted(records(document)) == ["test_a", "test_b", "test_c", "test_d"]
+    assert session(document).complete
+    assert session(document).not_measured == ()
+
+
+ONE_CORE = """
+    from pytest_roofline.device import cpus
+    cpus.AT_START = frozenset([min(cpus.AT_START)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("-n", "2"), "-n: 2 workers are too many for the processes' 1 cores*Use -n 1 at most."),
+        (("-n", "1", "--dist", "each"), "--dist each: each case would be in the results several times.*"),
+        (("-n", "1", "--roofline-ncu=require"), "--roofline-ncu: counters are read by one process at a time.*"),
+        (("-n", "1", "-k", "nothing"), "no case is left to measure: 1 were collected*"),
+        (("-n", "1", "--roofline-device", "mps"), "*MPS*"),
+    ],
+    ids=["too many", "each", "ncu", "empty", "no device"],
+)
+def test_what_workers_cannot_measure_is_a_usage_error(
+    project: pytest.Pytester, more: tuple[str, ...], told: str
+) -> None:
+    """Told once, by the controller, before any test; nothing is left in the results folder."""
+    project.makeconftest(ONE_CORE)
+    project.makepyfile(MEASURES)
+    run = project.runpytest_subprocess(*SAVED, *more)
+    assert run.ret == 4
+    run.stderr.fnmatch_lines([f"ERROR: {told}"])
+    assert not [one for one in (project.path / "results").rglob("*") if one.is_file()]
+
+
+def test_tests_that_measure_nothing_are_left_alone(project: pytest.Pytester) -> None:
+    """As many workers as were asked for, and nothing of them is kept to a device."""
+    project.makeconftest(ONE_CORE)
+    project.makepyfile("import os\ndef test_a(): assert os.sched_getaffinity(0) == os.sched_getaffinity(os.getppid())")
+    run = project.runpytest_subprocess(*SAVED, "-n", "2")
+    run.assert_outcomes(passed=1)
+    assert run.ret == 0
+
+
+def test_roofs_are_measured_by_a_worker(project: pytest.Pytester) -> None:
+    """They are in the file, with the sample that it takes once more at its end."""
+    project.makepyfile(
+        MEASURES
+        + """
+    @pytest.mark.roofs
+    def test_launch(roofline):
+        roofline.roof("launch")
+"""
+    )
+    project.runpytest_subprocess(*SAVED, "-n", "1").assert_outcomes(passed=2)
+    (roof,) = session(results(project)).roofs
+    assert (roof.name, len(roof.samples)) == ("launch", 2)
