@@ -170,7 +170,15 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="SECONDS",
         parse=number(0),
         help="End the run, with what was measured, in a case whose test takes longer; --resume then leaves it out. "
-        "With pytest-xdist the run goes on. Default: none.",
+        "With --isolate or pytest-xdist the run goes on. Default: none.",
+    ),
+    Setting(
+        name="isolate",
+        parse=truth,
+        default=False,
+        switch=True,
+        help="Measure each case in a process of its own: one that dies or takes longer than --case-timeout is lost "
+        "alone, and the next one runs. Each process has to start.",
     ),
     Setting(
         name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
@@ -386,6 +394,7 @@ class Options:
     confidence: float
     max_time: float
     case_timeout: float | None
+    isolate: bool
     seed: int
     order: Literal["given", "random"]
     shard: tuple[int, int] | None

@@ -1,7 +1,11 @@
-"""Run this pytest once more: the same command, in the project that it found, for a process that ends with this one."""
+"""Run this pytest once more: the same command, in the project that it found, for a process that ends with this one.
+
+One that repeats a single test begins no files of the run's anew.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import signal
@@ -12,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -135,3 +139,60 @@ def _watch(parent: psutil.Process) -> None:
     while os.getppid() == parent.pid and (os.name != "nt" or parent.is_running()):
         rest.wait(_LOOK_S)
     os._exit(pytest_exit_codes.INTERRUPTED)
+
+
+ONE_TEST_OFF: dict[str, Any] = {
+    # A debugger has nobody to ask.
+    "usepdb": False,
+    "trace": False,
+    # Files of the run that this process would begin anew.
+    "basetemp": None,
+    "log_file": os.devnull,
+    "xmlpath": None,
+    "pastebin": None,
+    "report_log": None,  # pytest-reportlog
+    "htmlpath": None,  # pytest-html
+    "json_report": False,  # pytest-json-report
+    "allure_report_dir": None,  # allure-pytest
+    "cov_source": [],  # pytest-cov
+    "benchmark_json": None,
+    "benchmark_save": None,
+    "benchmark_autosave": False,
+    "benchmark_compare": None,
+    "benchmark_compare_fail": [],
+    "benchmark_histogram": False,
+    "benchmark_cprofile": None,
+    "numprocesses": 0,  # pytest-xdist
+}
+"""What a process that repeats one test does without: options of pytest and of other plugins, where they are there,
+wherever their values are from."""
+
+_NO_DEBUG = "--debug="
+"""The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
+
+
+def switch_off(early_config: pytest.Config, args: list[str], off: Mapping[str, Any]) -> None:
+    """Set options before conftest files are loaded: what begins before a later hook is called, as pytest-cov does.
+    pytest's own file of --debug is switched off, too.
+    """
+    set_options(early_config.known_args_namespace, off)
+    args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
+    # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
+    early_config.pluginmanager.register(_StaysOff(off), "roofline-stays-off")
+
+
+class _StaysOff:
+    """Switches off what a conftest.py has switched on while it was configured, before the plugins look at it."""
+
+    def __init__(self, off: Mapping[str, Any]) -> None:
+        self._off = off
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        set_options(config.option, self._off)
+
+
+def set_options(options: argparse.Namespace, values: Mapping[str, Any]) -> None:
+    """Set those options that there are."""
+    for name, value in values.items():
+        if hasattr(options, name):
+            setattr(options, name, value)

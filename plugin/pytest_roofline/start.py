@@ -23,6 +23,7 @@ from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
 from pytest_roofline.session.run import RUN, Run
+from pytest_roofline.workers.isolation import Isolation
 from pytest_roofline.workers.role import STANDING, Plan, Role, place_of, select, take_share
 from pytest_roofline.workers.time_limit import TimeLimit
 from pytest_roofline.workers.xdist_worker import LeavesOut, Worker
@@ -56,7 +57,9 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     hooks = SessionHooks(run, config, len(left))
     config.pluginmanager.register(hooks, "roofline-session")
     config.pluginmanager.register(CaseHooks(run), "roofline-cases")
-    if chosen.case_timeout is not None and disabled(config) is None and keeps:
+    if chosen.isolate and disabled(config) is None:
+        config.pluginmanager.register(Isolation(run, config), "roofline-isolation")
+    elif chosen.case_timeout is not None and disabled(config) is None and keeps:
         limit = CaseTimeout(run, config, chosen.case_timeout, spelled(config, "case_timeout"), hooks.save)
         config.pluginmanager.register(limit, "roofline-case-timeout")
     run.progress = None if chosen.no_progress or not keeps else on_terminal(config, left, place_of(config))
@@ -71,6 +74,9 @@ def control(config: pytest.Config, plan: Plan) -> tuple[Run, SessionHooks]:
 
     :raises pytest.UsageError: it can't be had.
     """
+    if options_of(config).isolate:
+        asked = spelled(config, "isolate")
+        raise pytest.UsageError(f"{asked}: with -n one that dies loses its case alone, too. Leave one of them out.")
     if options_of(config).ncu is not None:
         asked = spelled(config, "ncu")
         raise pytest.UsageError(f"{asked}: counters are read by one process at a time. Leave it out, or -n.")

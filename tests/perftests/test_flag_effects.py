@@ -122,6 +122,8 @@ ROWS = (
     Row("max_time", "--max-time 4", lambda run: run.plan.max_time_s == 4.0),
     # What this does is held in tests/plugin/session/test_case_timeout.py.
     Row("case_timeout", "--case-timeout 60", lambda run: run.options.case_timeout == 60.0),
+    # Held in tests/plugin/workers/test_isolation.py.
+    Row("isolate", "--isolate", lambda run: run.options.isolate),
     Row("seed", "--seed 3", lambda run: run.options.seed == run.suite.seed == 3),
     # Held in tests/plugin/test_order_flag.py.
     Row("order", "--order random", lambda run: run.options.order == "random"),

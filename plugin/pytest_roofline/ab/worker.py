@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from pytest_roofline.ab.turns import OtherSide, Turns
-from pytest_roofline.config import change_options
+from pytest_roofline.config import change_options, options_of, spelled
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.rerun import end_with_parent
 from pytest_roofline.session.run import run_of
@@ -49,6 +49,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         raise pytest.UsageError(NOT_LOADED.format(sys.executable))
     if getattr(config.option, "numprocesses", None) or getattr(config.option, "dist", "no") != "no":
         raise pytest.UsageError(BESIDE_EACH_OTHER)
+    if options_of(config).isolate:
+        raise pytest.UsageError(f"{spelled(config, 'isolate')}: roofline ab has processes of its own. Leave it out.")
     change_options(config, results=None, roofs="off", report=False, sessions=1, gate=None, ncu=None)
     reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")

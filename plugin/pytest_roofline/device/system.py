@@ -62,10 +62,12 @@ class Ended:
 
 
 def run_program(
-    command: Sequence[str | Path], *, timeout_s: float, environment: Mapping[str, str], cwd: Path | None = None
+    command: Sequence[str | Path], *, timeout_s: float | None, environment: Mapping[str, str], cwd: Path | None = None
 ) -> Ended:
     """Run a program, without input, in a session of its own. What it started is stopped with it at the time limit, and
     where this process is interrupted or terminated.
+
+    :param timeout_s: None for no limit.
 
     Nothing is raised for a program that can't be started: `Ended` says so.
     """
@@ -152,7 +154,7 @@ def _signals_held() -> Iterator[list[subprocess.Popen[bytes]]]:
             signal.raise_signal(number)
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float | None) -> int | None:
     """The program's exit code; None where it had to be stopped."""
     try:
         return process.wait(timeout_s)

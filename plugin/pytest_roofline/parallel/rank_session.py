@@ -28,6 +28,7 @@ def prepare(config: pytest.Config, chosen: Options, place: Place) -> None:
         "resume": chosen.resume is not None,
         "ncu": chosen.ncu is not None,
         "perf_stat": chosen.perf_stat,
+        "isolate": chosen.isolate,
     }
     flags = [spelled(config, name) for name, asked in alone.items() if asked]
     if getattr(config.option, "dist", "no") != "no":

@@ -6,7 +6,6 @@ for the counters, and the test ends. What belongs to a run (results, reports, se
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_roofline.profilers.ncu.child_request import CHILD, Order, order
+from pytest_roofline.rerun import ONE_TEST_OFF, set_options, switch_off
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run
@@ -32,59 +32,18 @@ MOST_WARMUP_STEPS = 30
 """More of them are taken while the gradient scale is still falling: such a step leaves the optimiser out."""
 
 _OFF: dict[str, Any] = {
-    # A debugger has nobody to ask.
-    "usepdb": False,
-    "trace": False,
-    # Files of the run that this process would begin anew.
-    "basetemp": None,
-    "log_file": os.devnull,
-    "xmlpath": None,
-    "pastebin": None,
-    "report_log": None,  # pytest-reportlog
-    "htmlpath": None,  # pytest-html
-    "json_report": False,  # pytest-json-report
-    "allure_report_dir": None,  # allure-pytest
-    "cov_source": [],  # pytest-cov
-    "benchmark_json": None,
-    "benchmark_save": None,
-    "benchmark_autosave": False,
-    "benchmark_compare": None,
-    "benchmark_compare_fail": [],
-    "benchmark_histogram": False,
-    "benchmark_cprofile": None,
+    **ONE_TEST_OFF,
     # pytest-timeout: replay takes longer than the test that the limit is for.
     "timeout": 0,
-    # pytest-xdist; and a test that failed fails again.
-    "numprocesses": 0,
+    # A test that failed fails again.
     "reruns": 0,
 }
-"""Options of pytest and of other plugins, where they are there, wherever their values are from."""
-
-_NO_DEBUG = "--debug="
-"""The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
-    """Switch off what begins before a later hook is called, as pytest-cov does, and pytest's own file of --debug."""
-    _switch_off(early_config.known_args_namespace)
-    args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
-    # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
-    early_config.pluginmanager.register(_StaysOff(), "roofline-ncu-stays-off")
+    switch_off(early_config, args, _OFF)
     return (yield)
-
-
-class _StaysOff:
-    """Switches off what a conftest.py has switched on while it was configured, before the plugins look at it."""
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        _switch_off(config.option)
-
-
-def _switch_off(options: argparse.Namespace) -> None:
-    for name, value in _OFF.items():
-        if hasattr(options, name):
-            setattr(options, name, value)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -112,8 +71,10 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
         perf_stat=False,
         assert_bounds=False,
         expected_bounds=None,
+        isolate=False,
+        shard=None,
     )
-    _switch_off(config.option)
+    set_options(config.option, _OFF)
     if given.file is not None:
         config.args[:] = [str(given.file)]
     config.pluginmanager.register(CountingChild(config, given), "roofline-ncu-child")

@@ -1,0 +1,131 @@
+"""The pytest plugin of the process that measures one case of an isolated run, loaded with ``-p`` by it alone.
+
+It gives each report of its test to the process that started it, with what the run gained. What belongs to a run
+(results, sets, gate, bounds) is that one's business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator, MutableMapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, set_options, switch_off
+
+# The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
+
+VARIABLE = "ROOFLINE_ISOLATED"
+"""Taken away by the first to read it: no pytest that the test starts is one of these processes."""
+
+CHILD = "pytest_roofline.workers.isolated"
+
+ALONE = f"{CHILD} is for the processes that --isolate starts. Leave -p {CHILD} out."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Measure one test.
+
+    :param test: its full name.
+    :param reports: the file for its reports, a line for each.
+    :param hung: the file for where it hung.
+    :param seconds: how long it may take; None for ever.
+    :param results: path of the results file.
+    """
+
+    test: str
+    reports: str
+    hung: str
+    seconds: float | None
+    results: str | None
+
+    def environment(self) -> dict[str, str]:
+        return {VARIABLE: json.dumps(asdict(self))}
+
+
+def order(environment: MutableMapping[str, str]) -> Order | None:
+    """The order that this process was started with; None: none was given."""
+    text = environment.pop(VARIABLE, None)
+    return None if text is None else Order(**json.loads(text))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+    """Switch off what begins before a later hook is called."""
+    switch_off(early_config, args, ONE_TEST_OFF)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Become a process that measures one test, before any other plugin decides what this run is to be.
+
+    :raises pytest.UsageError: this is none.
+    """
+    given = order(os.environ)
+    if given is None:
+        raise pytest.UsageError(ALONE)
+    end_with_parent()
+    plugin = sys.modules.get("pytest_roofline.plugin")
+    if plugin is None or not config.pluginmanager.is_registered(plugin):
+        raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
+    from pytest_roofline.config import change_options
+
+    change_options(
+        config,
+        **dict.fromkeys(("results", "resume", "gate", "ncu", "expected_bounds", "case_timeout", "shard")),
+        **dict.fromkeys(("report", "assert_bounds", "isolate"), False),
+        roofs="off",
+        sessions=1,
+        no_progress=True,
+    )
+    set_options(config.option, ONE_TEST_OFF)
+    config.pluginmanager.register(IsolatedCase(config, given), "roofline-isolated")
+    return (yield)
+
+
+class IsolatedCase:
+    """Connects an order to pytest."""
+
+    def __init__(self, config: pytest.Config, order: Order) -> None:
+        self._config = config
+        self._order = order
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """All but the one test are left out."""
+        yield
+        self._config.hook.pytest_deselected(items=[item for item in items if item.nodeid != self._order.test])
+        items[:] = [item for item in items if item.nodeid == self._order.test][:1]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        from pytest_roofline.session.run import run_of
+        from pytest_roofline.workers.gains import GivesGains
+        from pytest_roofline.workers.time_limit import TimeLimit
+
+        run, order = run_of(self._config), self._order
+        if run is not None:
+            run.beside = None if order.results is None else Path(order.results)
+            self._config.pluginmanager.register(GivesGains(run, self._config), "roofline-gains")
+        if order.seconds is not None:
+            self._config.pluginmanager.register(TimeLimit(order.seconds, Path(order.hung)), "roofline-time-limit")
+        return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._give(data)
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._give(None)
+
+    def _give(self, data: dict[str, Any] | None) -> None:
+        with open(self._order.reports, "a", encoding="utf-8") as file:
+            file.write(json.dumps(data, default=str) + "\n")
