@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from benchmarks.figures import Figure, Share
 from benchmarks.gate_stored import recordings, see
 from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.history.change_points import SHORTEST, Levels, find_levels
+from roofline.history.judged_series import Settings, judge_all
+from roofline.history.series import Entry, Series
 
 Values = NDArray[np.float64]
 """Logarithms of step times, in order of time."""
@@ -34,7 +37,7 @@ Values = NDArray[np.float64]
 MOST_ALARMS = 0.01
 LENGTHS = (12, 30, 100)
 """Points of a history."""
-HISTORIES = 400
+HISTORIES = 1000
 """Drawn of each kind and length."""
 BLOCK = 4
 """Sessions that followed one another and are drawn together."""
@@ -45,10 +48,28 @@ NEAR = 3
 """Points between a step and where it was told, at most."""
 
 
-def levels_of(values: Values, histories: int = 1) -> Levels:
-    """Judge one of so many histories."""
-    level = (1 - CONFIDENCE) / histories
-    return find_levels(np.exp(values).tolist(), level=level, confidence=CONFIDENCE, least=LEAST_EFFECT)
+def levels_of(values: Values) -> Levels:
+    """Judge a history by itself."""
+    return find_levels(np.exp(values).tolist(), level=1 - CONFIDENCE, confidence=CONFIDENCE, least=LEAST_EFFECT)
+
+
+def levels_together(histories: Sequence[Values]) -> list[Levels]:
+    """Judge histories together, as a command judges what it reads."""
+    days = [f"{datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day):%Y-%m-%d}" for day in range(POINTS)]
+    series = [
+        Series(
+            case=str(number),
+            machine="",
+            entries=tuple(
+                Entry(started_at=day, commit=None, dirty=False, sessions=1, step_time_s=time_s, setup={})
+                for day, time_s in zip(days, np.exp(values).tolist(), strict=True)
+            ),
+        )
+        for number, values in enumerate(histories)
+    ]
+    judged = {one.series.case: one.levels for one in judge_all(series, Settings())}
+    found = [judged[one.case] for one in series]
+    return [levels for levels in found if levels is not None]
 
 
 def unchanged(rng: np.random.Generator, histories: int) -> Iterator[tuple[str, list[Values]]]:
@@ -120,8 +141,8 @@ def of_made(rng: np.random.Generator, count: int) -> Iterator[Figure]:
     """False alarms, steps found and drifts told among so many, and how often the intervals hold."""
     found = places = sizes = false = told = 0
     histories = list(made_histories(rng, count))
-    for values, place in histories:
-        levels = levels_of(values, count)
+    together = levels_together([values for values, _ in histories])
+    for levels, (_, place) in zip(together, histories, strict=True):
         near = [one for one in levels.changes if place is not None and abs(one.place - place) <= NEAR]
         false += len(levels.changes) - len(near[:1])
         told += int(place is None and levels.drifts and not levels.changes)
@@ -171,7 +192,7 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     figures += [] if quick else of_made(rng, 10 * MADE)
     for scatter in (0.003, 0.01, 0.02):
         for size in (0.03, 0.05, 0.1):
-            share = found_of(size, scatter, 40, rng, histories // 4 + 1)
+            share = found_of(size, scatter, 40, rng, histories // 4)
             figures.append(Figure.of_share(f"found of {size:.0%} slower, scatter {scatter:.1%}, 40 points", share))
     for length in (100, 1000):
         samples = tuple(_seconds_each(length, rng, 5))

@@ -83,23 +83,18 @@ def least_effect_option(function: Command) -> Command:
     )(function)
 
 
-def confidence_option(function: Command) -> Command:
-    """``--confidence``: passed on by this name."""
-    return click.option(
-        "--confidence",
-        type=CONFIDENCE_SHARE,
-        default=f"{CONFIDENCE:.0%}",
-        show_default=True,
-        metavar="SHARE",
-        help="How sure to be that no case is called slower or faster by chance, over all cases together.",
-    )(function)
-
-
 def judging_options(function: Command) -> Command:
     """``--least-effect``, ``--confidence``, ``--floor``, ``--by`` and ``--figure``: passed on by these names."""
     options = (
         least_effect_option,
-        confidence_option,
+        click.option(
+            "--confidence",
+            type=CONFIDENCE_SHARE,
+            default=f"{CONFIDENCE:.0%}",
+            show_default=True,
+            metavar="SHARE",
+            help="How sure to be that no case is called slower or faster by chance, over all cases together.",
+        ),
         click.option(
             "--floor",
             type=Number("seconds", 0),

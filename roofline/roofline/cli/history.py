@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from roofline.ab.worktrees import GitError, Repository
-from roofline.cli.baseline_candidate import confidence_option, least_effect_option
+from roofline.cli.baseline_candidate import least_effect_option
 from roofline.cli.inputs import (
     NoData,
     device_table,
@@ -20,8 +20,9 @@ from roofline.cli.inputs import (
     results_argument,
 )
 from roofline.cli.output import emit, tell, write_bytes
-from roofline.cli.parameters import Output, table_or_figure_options, verbose_option
+from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
 from roofline.comparison.gate import judge
+from roofline.comparison.verdict import CONFIDENCE
 from roofline.history.change_points import LacksRuptures
 from roofline.history.history_table import By, history_table
 from roofline.history.judged_series import JudgedSeries, Settings, found_in, judge_all
@@ -54,7 +55,14 @@ _LEAST_COMMIT = 7
     help="A row for each level, or for each point in time.",
 )
 @least_effect_option
-@confidence_option
+@click.option(
+    "--confidence",
+    type=CONFIDENCE_SHARE,
+    default=f"{CONFIDENCE:.0%}",
+    show_default=True,
+    metavar="SHARE",
+    help="So many of the cases told to have changed did, on average; and so sure is that none is told, where none did.",
+)
 @table_or_figure_options
 @verbose_option
 @devices_option

@@ -89,13 +89,16 @@ class Change:
 class Levels:
     """What a series shows.
 
+    ``chance`` is that of its surest step, or a surer one, in a series without any: 1 where it shows none.
     ``drift`` is of the last point's level over the first one's, without the steps; ``drifts``: it is shown not to be
     chance and large enough to matter. ``scatter`` is the standard deviation of single points around their level,
-    relative, and ``fitted_s`` that level at each point, in seconds. ``least_detectable`` is the least step before the
-    point asked for that would be told in 19 of 20 such series, relative; None where no step there can be seen.
+    relative, and ``fitted_s`` that level at each point, in seconds, as if it didn't wander. ``least_detectable`` is the
+    least step before the point asked for that would be told in 19 of 20 such series, relative; None where no step there
+    can be seen.
     """
 
     changes: tuple[Change, ...]
+    chance: float
     drift: Effect
     drifts: bool
     scatter: float
@@ -122,7 +125,7 @@ def find_levels(
     matters = math.log1p(least)
     possible = len(logs) - SHORTEST + 1
     model = LevelModel(logs)
-    places = _surest(measured, model, _cut(logs), level / possible, matters)
+    places, chances = _surest(measured, model, _cut(logs), level / possible, matters)
     found: list[tuple[int, int]] = []
     for index in range(len(places)):
         places[index], interval = _placed(model, places, index, confidence)
@@ -140,10 +143,11 @@ def find_levels(
             )
             for index, (place, (earliest, latest)) in enumerate(zip(places, found, strict=True))
         ),
+        chance=min(1.0, *(possible * chance for chance in chances), 1.0),
         drift=drift,
         drifts=drift.chance <= 1 - confidence and abs(drift.log_ratio) >= matters,
         scatter=fit.deviation,
-        fitted_s=tuple(math.exp(one) for one in model.fitted(fit)),
+        fitted_s=tuple(math.exp(one) for one in model.fitted(fit, wander=0)),
         least_detectable=_least(model, places, asked, least, level / possible),
     )
 
@@ -190,7 +194,7 @@ def _chance(logs: Array, model: LevelModel, fit: Fit, index: int) -> float:
     """
     import numpy as np
 
-    places, step = fit.places, float(fit.coefficients[_LINES + index])
+    places, step = fit.places, float(fit.coefficients()[_LINES + index])
     before, after = _beside(places, index, len(logs))
     level = model.fitted(fit)
     level[places[index] - before : places[index]] += step * after / (before + after)
@@ -200,20 +204,24 @@ def _chance(logs: Array, model: LevelModel, fit: Fit, index: int) -> float:
     return bounded.fit(places).chance(_LINES + index)
 
 
-def _surest(logs: Array, model: LevelModel, places: list[int], level: float, matters: float) -> list[int]:
-    """Of the steps those that are left when the least sure one has been dropped until all are sure and matter."""
+def _surest(
+    logs: Array, model: LevelModel, places: list[int], level: float, matters: float
+) -> tuple[list[int], list[float]]:
+    """Of the steps those that are left when the least sure one has been dropped until all are sure and matter, and how
+    likely each is by chance.
+    """
     while places:
         fit = model.fit(places)
         chances = [_chance(logs, model, fit, index) for index in range(len(places))]
         doubtful = [
             index
             for index, chance in enumerate(chances)
-            if chance > level or abs(fit.coefficients[_LINES + index]) < matters
+            if chance > level or abs(fit.coefficients()[_LINES + index]) < matters
         ]
         if not doubtful:
-            break
+            return places, chances
         places = _without(places, max(doubtful, key=chances.__getitem__))
-    return places
+    return [], []
 
 
 def _without(places: Sequence[int], index: int) -> list[int]:
@@ -286,13 +294,16 @@ class LevelModel:
 
         return Fit(self, np.stack([*map(self._cosines, self._lines), *map(self._step, places)], axis=1), tuple(places))
 
-    def fitted(self, fit: Fit) -> Array:
-        """The logarithm of the level at each point, without what it wanders."""
+    def fitted(self, fit: Fit, wander: int | None = None) -> Array:
+        """The logarithm of the level at each point, without what it wanders.
+
+        :param wander: which way it is fitted. Default: the likeliest.
+        """
         import numpy as np
 
         points = np.arange(len(self))
         columns = [*self._lines, *(points >= place for place in fit.places)]
-        shape = np.stack(columns, axis=1) @ fit.coefficients
+        shape = np.stack(columns, axis=1) @ fit.coefficients(wander)
         return np.asarray(shape + (self._logs - shape).mean())
 
     def _step(self, place: int) -> Array:
@@ -333,10 +344,9 @@ class Fit:
         """The logarithm of it."""
         return float(self._likelihoods[self._wander])
 
-    @property
-    def coefficients(self) -> Array:
-        """Of the drift over the whole series, and of each step."""
-        return self._solved[self._wander]  # type: ignore[no-any-return]
+    def coefficients(self, wander: int | None = None) -> Array:
+        """Of the drift over the whole series, of its bend, and of each step."""
+        return self._solved[self._wander if wander is None else wander]  # type: ignore[no-any-return]
 
     @cached_property
     def deviation(self) -> float:

@@ -22,6 +22,8 @@ MOST_PANELS = 12
 _WIDTH, _PANEL, _BETWEEN = 9.0, 1.5, 0.62
 """Inches."""
 _POINT, _LEVEL, _SLOWER, _FASTER = "#0072B2", "#000000", "#D55E00", "#009E73"
+_ABOVE_EACH_OTHER, _LINE = 3, 10
+"""Changes whose texts stand below one another, where they would lie on each other; points of a line."""
 _DATE = 10
 """Characters of the day of a time."""
 
@@ -63,8 +65,8 @@ def _draw(axes: Axes, one: JudgedSeries) -> None:
         ends = [0, *(change.place for change in one.changes), len(times_s)]
         for first, last in pairwise(ends):
             axes.plot(range(first, last), one.levels.fitted_s[first:last], color=_LEVEL, linewidth=1.4, zorder=4)
-    for change in one.changes:
-        _mark(axes, one, change)
+    for index, change in enumerate(one.changes):
+        _mark(axes, one, change, lines_down=index % _ABOVE_EACH_OTHER)
     axes.margins(y=0.25)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: scaled(value, "s")))
@@ -77,7 +79,7 @@ def _draw(axes: Axes, one: JudgedSeries) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(day))
 
 
-def _mark(axes: Axes, one: JudgedSeries, change: Change) -> None:
+def _mark(axes: Axes, one: JudgedSeries, change: Change, lines_down: int) -> None:
     """A change lies between two points: half a point before the first one of its level."""
     color = _SLOWER if change.effect.log_ratio > 0 else _FASTER
     axes.axvspan(change.earliest - 1, change.latest, color=color, alpha=0.18, linewidth=0, zorder=1)
@@ -87,7 +89,7 @@ def _mark(axes: Axes, one: JudgedSeries, change: Change) -> None:
         f"{signed(change.effect.ratio - 1)}  {commits_between(before, after)}",
         (change.place - 0.5, 1),
         xycoords=("data", "axes fraction"),
-        xytext=(3, -3),
+        xytext=(3, -3 - _LINE * lines_down),
         textcoords="offset points",
         va="top",
         fontsize=7.5,

@@ -16,7 +16,8 @@ from roofline.text.units import counted, first_lines, signed, signed_range
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """:param least_effect: the least change of a level that matters, relative.
-    :param confidence: that no series without a change has one told, over all series together.
+    :param confidence: share of the series with a change told that have one, on average; and that none is told one where
+        none has.
     """
 
     least_effect: float = LEAST_EFFECT
@@ -94,40 +95,50 @@ def judge_all(series: Sequence[Series], settings: Settings, known: Collection[st
     :param known: the commits of a revision and of all before it: what is asked about came later. Default: all is.
     :raises roofline.history.change_points.LacksRuptures: it isn't installed.
     """
-    long_enough = sum(len(one.entries) >= SHORTEST for one in series)
-    level = (1 - settings.confidence) / max(1, long_enough)
     last_known: dict[str, str] = {}
     for one in series:
         times = [entry.started_at for entry in one.entries if known is not None and entry.commit in known]
         last_known[one.machine] = max(last_known.get(one.machine, ""), *times, "")
-    judged: list[JudgedSeries] = []
-    for one in series:
-        since: int | None = 0
-        if known is not None:
-            last = last_known[one.machine]
-            since = sum(entry.started_at <= last for entry in one.entries) if last else None
-        judged.append(
-            JudgedSeries(
-                series=one,
-                settings=settings,
-                levels=_levels(one, settings, level, since),
-                by_revision=known is not None,
-                since=since,
-            )
-        )
+    sinces = [_since(one, last_known[one.machine]) if known is not None else 0 for one in series]
+    found = _levels_of_all(series, sinces, settings)
+    judged = [
+        JudgedSeries(series=one, settings=settings, levels=levels, by_revision=known is not None, since=since)
+        for one, levels, since in zip(series, found, sinces, strict=True)
+    ]
     return sorted(judged, key=lambda one: (not one.slower, not one.changes, not one.drifts, one.levels is None))
 
 
-def _levels(series: Series, settings: Settings, level: float, since: int | None) -> Levels | None:
-    if len(series.entries) < SHORTEST:
-        return None
-    return find_levels(
-        series.times_s,
-        level=level,
-        confidence=settings.confidence,
-        least=settings.least_effect,
-        asked=since or None,
-    )
+def _since(series: Series, last: str) -> int | None:
+    """How many entries began no later than the last result of a revision; None where there is none."""
+    return sum(entry.started_at <= last for entry in series.entries) if last else None
+
+
+def _levels_of_all(series: Sequence[Series], sinces: Sequence[int | None], settings: Settings) -> list[Levels | None]:
+    """What each series shows, so surely that of those with a change told no more than asked for have none.
+
+    Y. Benjamini, Y. Hochberg, "Controlling the False Discovery Rate", Journal of the Royal Statistical Society B 57
+    (1995): where no series has a change, that any is told one is no likelier, either.
+    """
+    level = 1 - settings.confidence
+
+    def levels_of(one: Series, since: int | None, level: float) -> Levels | None:
+        if len(one.entries) < SHORTEST:
+            return None
+        return find_levels(
+            one.times_s,
+            level=level,
+            confidence=settings.confidence,
+            least=settings.least_effect,
+            asked=since or None,
+        )
+
+    def levels_of_each(level: float) -> list[Levels | None]:
+        return [levels_of(one, since, level) for one, since in zip(series, sinces, strict=True)]
+
+    chances = sorted(levels.chance for levels in levels_of_each(level) if levels is not None)
+    sure = [rank for rank, chance in enumerate(chances, 1) if chance <= level * rank / len(chances)]
+    # As sure as one more would have to be: so each series says what would have been told of it.
+    return levels_of_each(level * min(1.0, (max(sure, default=0) + 1) / max(1, len(chances))))
 
 
 def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_full: bool) -> list[Found]:

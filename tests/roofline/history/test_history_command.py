@@ -237,6 +237,18 @@ def test_a_change_that_was_undone_is_said(run: Run, tmp_path: Path) -> None:
     assert "Undone by later changes" in run("history", folder)[1]
 
 
+def test_many_cases_must_be_surer_than_one(run: Run, tmp_path: Path) -> None:
+    """A change that would be told of a case alone is none among forty that are steady, and is one among others."""
+    levels = {}
+    for others, factor in ((0, 1.0), (40, 1.0), (40, 1.5)):
+        folder = tmp_path / f"{others} {factor}"
+        for number in range(14):
+            times = {f"other{index}": 0.01 * (factor if number > 6 else 1) for index in range(others)}
+            write(folder, number, {"resnet50": 0.1 * (1.064 if number > 6 else 1), **times})
+        levels[others, factor] = sum(row["case"] == ID for row in rows(run, folder))
+    assert levels == {(0, 1.0): 2, (40, 1.0): 1, (40, 1.5): 2}
+
+
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_a_figure_stands_beside_the_table(run: Run, up: Path, form: str) -> None:
     """The same bytes each time."""
