@@ -183,6 +183,12 @@ def test_options_are_tried_before_anything_is_measured(option: str, says: str) -
         options_of_check([option])
 
 
+def test_options_that_exclude_each_other_are_refused_then_too() -> None:
+    """The run would be measured, and its gate judge nothing."""
+    with pytest.raises(ValueError, match="by roof the step time is compared: energy"):
+        options_of_check(["--figure=energy", "--by=roof"])
+
+
 def test_more_is_shown_with_either_v() -> None:
     """Of the check, or of pytest itself."""
     assert [options_of_check(words, verbose=more)["verbose"] for words in ([], ["-v"]) for more in (False, True)] == [
