@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -69,19 +70,25 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
             statements = connection.extract_statements(sql)
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise WrongQuery("give one SELECT: a store is only read.")
-            named = connection.get_table_names(sql)
         except duckdb.Error as error:
             raise WrongQuery(str(error)) from error
+        named = _named(sql)
         _make_tables(store, [table for table in LATER if table in named], devices, tell)
         try:
             connection.execute("SET TimeZone = 'UTC'")
-            _make_views(connection, store)
+            connection.execute("SET parquet_metadata_cache = true")
+            _make_views(connection, store, named or (RUNS, *FRAMES))
         except duckdb.Error as error:
             raise ReadError(f"{store}: can't be read ({error}).") from error
         try:
             return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise WrongQuery(str(error)) from error
+
+
+def _named(sql: str) -> list[str]:
+    """List the tables whose names SQL has in it. DuckDB tells none of a join before they are there."""
+    return [table for table in (RUNS, *FRAMES) if re.search(rf"\b{table}\b", sql, re.IGNORECASE)]
 
 
 def _files(store: Path) -> dict[str, dict[str, str]]:
@@ -117,17 +124,19 @@ def _make_tables(store: Path, tables: Sequence[str], devices: DeviceTable, tell:
         pass
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, store: Path) -> None:
-    """:raises ReadError: the store can't be looked into, or there is no run in it.
+def _make_views(connection: duckdb.DuckDBPyConnection, store: Path, tables: Iterable[str]) -> None:
+    """Make a view of each table that is there. Each takes a while where there are many batches.
+
+    :raises ReadError: the store can't be looked into, or there is no run in it.
     :raises duckdb.Error: a file can't be read.
     """
     if (url := url_of(store)) is not None:
         connection.register_filesystem(file_system_of(url)[0])
     files = _files(store)
     twice = _added_twice(connection, files[RUNS])
-    for table in (RUNS, *FRAMES):
+    for table in tables:
         there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
-        if there:  # else no query names it
+        if there:
             connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
 
 

@@ -68,8 +68,9 @@ def test_each_table_is_its_frame(run: Run, tmp_path: Path) -> None:
         )
         pd.testing.assert_frame_equal(first, second, obj=name)
         assert len(pd.read_parquet(store / name)) >= len(frame)
-    joined = "SELECT count(*) AS n FROM rounds WHERE run IN (SELECT run FROM cases)"
+    joined = "SELECT count(*) AS n FROM rounds JOIN runs USING (run, fingerprint, day)"
     assert rows(run, store, joined) == [{"n": len(results.rounds)}]
+    assert {one["name"] for one in rows(run, store, "SHOW TABLES")} == {*FRAMES, "runs"}
 
 
 @pytest.mark.parametrize(
