@@ -111,6 +111,7 @@ class Ranks(Alone):
                 raise RanksError("; ".join(f"rank {rank} is at {one}" for rank, one in enumerate(cases)))
             yield
         except (RuntimeError, KeyboardInterrupt) as error:
+            _stay()
             # Of a rank that has left the others see that a connection is closed, or torchrun ends them.
             if self._store.check([_WHY_LEFT]):
                 raise RanksError(self._store.get(_WHY_LEFT).decode()) from error
@@ -120,9 +121,7 @@ class Ranks(Alone):
 
     def leave(self, why: str) -> None:
         """Tell the others why this rank takes no further step with them."""
-        if threading.current_thread() is threading.main_thread():
-            # torchrun ends all ranks once one has ended: this one has still to write.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _stay()
         if not self._store.check([_WHY_LEFT]):
             self._store.set(_WHY_LEFT, f"rank {self.place.rank}: {why}")
 
@@ -132,6 +131,12 @@ class Ranks(Alone):
 
         self.start()
         distributed.destroy_process_group()
+
+
+def _stay() -> None:
+    """Let no SIGTERM end this rank, which torchrun sends to all once one has ended: it has still to write."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def together(ranks: Sequence[_Own]) -> Round:
