@@ -165,7 +165,8 @@ def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pyte
     outside.makepyfile(
         MEASURES
         + """
-        import resource
+        import resource, sys
+        sys.dont_write_bytecode = True  # a file of it that is cut off would end the next process
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 """
     )
