@@ -23,6 +23,7 @@ from benchmarks import (
     report_speed,
     startup,
     store_scale,
+    two_workers,
 )
 
 BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "history": history_rates.run,
     "report": report_speed.run,
     "kills": kills.run,
+    "workers": two_workers.run,
     "store": store_scale.run,
 }
 
