@@ -130,15 +130,6 @@ function listen(holder, lines, open = null) {
   }
 }
 
-// Variants stand at several sides of their points, of which some lie on each other.
-const SIDES = [
-  "top right", "bottom right", "top left", "bottom left", "top center", "bottom center", "middle right", "middle left",
-];
-
-function sideOf(letter) {
-  return SIDES[((letter ?? "a").charCodeAt(0) - 97) % SIDES.length];
-}
-
 const DASHES = ["solid", "6px,4px", "2px,3px", "9px,3px,2px,3px"];
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x"];
 const LEGEND_NAME = 40;
@@ -160,6 +151,16 @@ function legendOf(holder, rows) {
     height: beside ? Math.min(720, Math.max(380, 19 * rows + 40)) : 380 + 22 * rows,
     uirevision: "kept",
   };
+}
+
+const MARKER = 9;
+
+// The ends of a logarithmic axis with room around its values.
+function endsAround(values) {
+  if (!values.length) return [1, 10];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const room = 1.15 * (most / least) ** 0.06;
+  return [least / room, most * room];
 }
 
 function drawThroughput(holder, machine, shown) {
@@ -196,22 +197,31 @@ function drawThroughput(holder, machine, shown) {
       y: points.map((one) => one.rate),
       customdata: points.map((one) => one.row),
       // Several workloads of one batch size have no line between them.
-      mode: several ? "markers+text" : "lines+markers+text",
-      text: points.map(() => letter ?? ""),
-      textposition: sideOf(letter),
+      mode: several ? "markers" : "lines+markers",
       hoverinfo: "none",
       name: nameInLegend([look("model", row).name, look("precision", row).name, ...(letter ? [variant] : [])].join(" ")),
       line: { color, width: 1.5, dash: dashOf(letter ? letter.charCodeAt(0) - 96 : 0) },
       error_y: { type: "data", array: points.map((one) => one.deviation), color, thickness: 1.2, width: 3 },
-      marker: { color, size: 9, symbol },
+      marker: { color, size: MARKER, symbol },
     };
   });
+  const legend = legendOf(holder, traces.length);
+  const spread = chosen.flatMap(({ rate, deviation }) => [rate - deviation, rate, rate + deviation]).filter((one) => one > 0);
+  const data = {
+    x: endsAround(batches),
+    y: endsAround(spread),
+    points: chosen.map(({ row, batch, rate }) => ({ row, x: batch, y: rate, size: MARKER / POINT_TO_PIXEL })),
+  };
+  const variants = machine.facets.find((one) => one.name === "variant");
   return Plotly.react(holder, [rings, ...traces], layoutOf(holder, {
-    ...legendOf(holder, traces.length),
-    xaxis: axis("batch size", { type: "log", tickvals: batches, ticktext: batches.map(String) }),
+    ...legend,
+    // The legend takes about a fifth of the width, or what the height has beyond 380.
+    annotations: letters(data, variants, shown, 0.7 * widthOf(holder), (widthOf(holder) > 800 ? legend.height : 380) - 65),
+    xaxis: axis("batch size", { type: "log", range: data.x.map(Math.log10), tickvals: batches, ticktext: batches.map(String) }),
     yaxis: axis("samples/s", {
       // Less than a decade may have no 1, 2 or 5 in it.
-      type: "log", tickformat: "~s", ...(Math.max(...rates) < 4 * Math.min(...rates) ? {} : { dtick: "D2" }),
+      type: "log", range: data.y.map(Math.log10), tickformat: "~s",
+      ...(Math.max(...rates) < 4 * Math.min(...rates) ? {} : { dtick: "D2" }),
     }),
   }), CONFIG);
 }
