@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure, Share
-from roofline.comparison.effect import Effect
-from roofline.comparison.verdict import CONFIDENCE
+from roofline.comparison.effects.effect import Effect
+from roofline.comparison.effects.verdict import CONFIDENCE
 
 OURS = "this gate"
 

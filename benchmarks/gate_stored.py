@@ -45,10 +45,10 @@ from benchmarks.gate_rates import (
     total,
 )
 from benchmarks.gate_record import DATA
-from roofline.comparison.common_factor import LEAST_CASES, common_factor
-from roofline.comparison.effect import SESSIONS, Effect, effect_of
-from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.effects.common_factor import LEAST_CASES, common_factor
+from roofline.comparison.effects.effect import SESSIONS, Effect, effect_of
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.observations.observation import Observation, Unusable, disturbed_session, observe
 from roofline.schema.record import Rounds
 
 TRIALS = 500

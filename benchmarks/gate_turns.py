@@ -57,8 +57,8 @@ from benchmarks.gate_rates import (
 from benchmarks.gate_record import CASES, DATA
 from roofline.ab.cases import AbCase, Rules, judge_cases
 from roofline.ab.turns_file import read
-from roofline.comparison.effect import Effect
-from roofline.comparison.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
+from roofline.comparison.effects.effect import Effect
+from roofline.comparison.effects.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
 
 LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 """Slowdown -> the share of comparisons that must find it."""

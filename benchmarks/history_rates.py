@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_stored import recordings, see
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.history.change_points import SHORTEST, Levels, find_levels
 from roofline.history.judged_series import Settings, judge_all
 from roofline.history.series import Entry, Series

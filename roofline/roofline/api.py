@@ -15,12 +15,12 @@ from roofline.audits.findings import findings_table
 from roofline.audits.reading import SUFFIXES
 from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
-from roofline.comparison.compared_figures import FigureName
 from roofline.comparison.comparison import Comparison, compare_paths
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Gate, gate
 from roofline.comparison.judged_case import Settings
-from roofline.comparison.session_observations import By
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.comparison.sides.compared_figures import FigureName
+from roofline.comparison.sides.session_observations import By
 from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without
 from roofline.machine.published import DeviceTable

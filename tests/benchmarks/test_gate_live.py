@@ -14,7 +14,7 @@ from benchmarks import gate_live
 from benchmarks.gate_rates import Count
 from roofline.ab.aa_test import selftest_cases, selftest_table
 from roofline.ab.cases import AbCase
-from roofline.comparison.paired import PairTurns
+from roofline.comparison.effects.paired import PairTurns
 from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns
 

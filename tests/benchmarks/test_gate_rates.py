@@ -22,7 +22,7 @@ from benchmarks.gate_rates import (
     rates,
     total,
 )
-from roofline.comparison.effect import Effect
+from roofline.comparison.effects.effect import Effect
 
 LEAST_CAUGHT = {0.05: 0.99, 0.03: 0.95}
 

@@ -13,7 +13,7 @@ from benchmarks import gate_turns
 from benchmarks.gate_rates import Count
 from benchmarks.gate_turns import Recording
 from roofline.ab.cases import Rules
-from roofline.comparison.paired import PairTurns
+from roofline.comparison.effects.paired import PairTurns
 
 RNG = np.random.default_rng(0)
 

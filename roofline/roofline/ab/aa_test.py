@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from roofline.ab.cases import AbCase, AbResult
 from roofline.ab.side import Side
-from roofline.comparison.paired import SideName, least_detectable
+from roofline.comparison.effects.paired import SideName, least_detectable
 from roofline.show.tables import Table, number, words
 from roofline.text.units import counted, percent, signed
 

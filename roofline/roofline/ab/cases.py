@@ -15,9 +15,8 @@ from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess
 from roofline.ab.side import CannotMeasure, Side
 from roofline.ab.turn_taking import Clock, TurnsOfTest, alternate
-from roofline.comparison.effect import Effect
-from roofline.comparison.observation import Unusable
-from roofline.comparison.paired import (
+from roofline.comparison.effects.effect import Effect
+from roofline.comparison.effects.paired import (
     LEAST_PAIRS,
     SIDES,
     PairObservation,
@@ -29,7 +28,8 @@ from roofline.comparison.paired import (
     further_apart,
     observe_pair,
 )
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
+from roofline.comparison.observations.observation import Unusable
 from roofline.text.units import counted
 
 Outcome = Kind | Literal["not comparable", "new", "removed", "skipped"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from roofline.ab.side import CannotMeasure, Side
-from roofline.comparison.paired import SIDES, SideName
+from roofline.comparison.effects.paired import SIDES, SideName
 from roofline.text.units import counted
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})

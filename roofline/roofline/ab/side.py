@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from roofline.ab.worktrees import GitError, Repository
-from roofline.comparison.paired import SIDES, SideName
+from roofline.comparison.effects.paired import SIDES, SideName
 
 _OURS = ("plugin/pytest_roofline", "roofline/roofline")
 """The packages of this repository: measured there, each side measures with its own."""

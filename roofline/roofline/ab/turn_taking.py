@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from roofline.ab.messages import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.ab.process import PREPARING_S, MeasuringProcess, ProcessFailed
-from roofline.comparison.paired import SIDES, PairTurns, SideName
-from roofline.comparison.workload import workload_changes
+from roofline.comparison.effects.paired import SIDES, PairTurns, SideName
+from roofline.comparison.sides.workload import workload_changes
 
 LEAST_TURNS = 5
 """A side, even where they overrun the budget: of fewer nothing can be said of how well their ratio is known."""

@@ -4,7 +4,7 @@ Format history
 --------------
 1   first version: ``kind``, ``schema``, ``at``, ``sides``, ``rules``, ``arguments``, ``told``, and ``cases``, each with
     ``test``, ``case``, ``workload_hash``, ``outcome``, ``why``, the ``effect`` and its ``pairs`` of processes (see
-    `roofline.comparison.paired.PairTurns`; ``_s`` are seconds of a turn of ``steps`` steps).
+    `roofline.comparison.effects.paired.PairTurns`; ``_s`` are seconds of a turn of ``steps`` steps).
 2   ``build`` of each turn.
 """
 
@@ -22,7 +22,7 @@ import msgspec
 from roofline.ab.cases import AbCase, AbResult
 from roofline.ab.messages import Hello
 from roofline.ab.side import Side, WrongOptions
-from roofline.comparison.paired import SIDES, PairTurns
+from roofline.comparison.effects.paired import SIDES, PairTurns
 from roofline.files.writing import write_text
 
 KIND = "roofline-ab"

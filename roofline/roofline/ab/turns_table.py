@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
+from roofline.comparison.effects.paired import LEAST_PAIRS
 from roofline.comparison.gate import Found, grouped, sentence_of
-from roofline.comparison.paired import LEAST_PAIRS
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, scaled, signed, signed_range, some_of
 

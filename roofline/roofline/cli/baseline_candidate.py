@@ -12,12 +12,12 @@ import click
 from roofline.cli.inputs import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
-from roofline.comparison.compared_figures import FigureName
 from roofline.comparison.comparison import Comparison, compare_paths
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Gate
 from roofline.comparison.judged_case import Settings
-from roofline.comparison.session_observations import By
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
+from roofline.comparison.sides.compared_figures import FigureName
+from roofline.comparison.sides.session_observations import By
 from roofline.comparison.verdict_table import table
 from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceTable

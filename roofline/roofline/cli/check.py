@@ -13,12 +13,12 @@ from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_opt
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
 from roofline.cli.output import emit, tell, write_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
-from roofline.comparison.compared_figures import FigureName
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import Found, Gate, found_in, judge
 from roofline.comparison.junit import junit as junit_of
-from roofline.comparison.runs import changed_roofs
-from roofline.comparison.session_observations import By
+from roofline.comparison.observations.runs import changed_roofs
+from roofline.comparison.sides.compared_figures import FigureName
+from roofline.comparison.sides.session_observations import By
 from roofline.comparison.verdict_table import sentence, table
 from roofline.expectations import bounds_table
 from roofline.expectations.judging import check_results

@@ -9,9 +9,9 @@ import click
 from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, settings_of, show
 from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
 from roofline.cli.parameters import Output, table_options, verbose_option
-from roofline.comparison.compared_figures import FigureName
 from roofline.comparison.gate import nothing_judged
-from roofline.comparison.session_observations import By
+from roofline.comparison.sides.compared_figures import FigureName
+from roofline.comparison.sides.session_observations import By
 from roofline.comparison.verdict_table import sentence
 from roofline.text.printable import printable
 

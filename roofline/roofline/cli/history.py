@@ -21,8 +21,8 @@ from roofline.cli.inputs import (
 )
 from roofline.cli.output import emit, tell, write_bytes
 from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
+from roofline.comparison.effects.verdict import CONFIDENCE
 from roofline.comparison.gate import judge
-from roofline.comparison.verdict import CONFIDENCE
 from roofline.history.change_points import LacksRuptures
 from roofline.history.history_table import By, history_table
 from roofline.history.judged_series import JudgedSeries, Settings, found_in, judge_all

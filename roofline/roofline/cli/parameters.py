@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from roofline.comparison.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
+from roofline.comparison.effects.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from roofline.show.tables import FORMATS, Format
 from roofline.text.printable import printable
 

@@ -9,7 +9,7 @@ import click
 from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
-from roofline.comparison.scatter import sessions_table
+from roofline.comparison.observations.scatter import sessions_table
 from roofline.model.points import place_all
 from roofline.text.printable import printable
 

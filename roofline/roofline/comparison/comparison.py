@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from roofline.comparison.common_factor import CommonFactor, common_factor
-from roofline.comparison.compared_figures import FIGURES, ComparedFigure
-from roofline.comparison.effect import Effect
-from roofline.comparison.exact import ExactChange, judge_exact
+from roofline.comparison.effects.common_factor import CommonFactor, common_factor
+from roofline.comparison.effects.effect import Effect
+from roofline.comparison.effects.exact import ExactChange, judge_exact
+from roofline.comparison.effects.verdict import Verdict, judge
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome, Settings
-from roofline.comparison.matching import MatchedCase, OneMachine, match
-from roofline.comparison.runs import Identity, Run, machine_difference, names_of
-from roofline.comparison.session_observations import Side, read_side
-from roofline.comparison.verdict import Verdict, judge
+from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
+from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
+from roofline.comparison.sides.matching import MatchedCase, OneMachine, match
+from roofline.comparison.sides.session_observations import Side, read_side
 from roofline.files.decoding import ReadError
 from roofline.files.paths import real_path
 from roofline.machine.published import DeviceTable
@@ -88,7 +88,7 @@ class Comparison:
 
 
 def compare(base: Side, new: Side, settings: Settings) -> Comparison:
-    """:raises roofline.comparison.matching.OneMachine: by roof, a side of several machines."""
+    """:raises roofline.comparison.sides.matching.OneMachine: by roof, a side of several machines."""
     matching = match(base, new, settings.by)
     judged = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from roofline.comparison.common_factor import CommonFactor
-from roofline.comparison.compared_figures import FigureOutcome
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.effects.common_factor import CommonFactor
 from roofline.comparison.judged_case import BETTER, MATCHED, Compared, measured
-from roofline.comparison.machine_state import state_differences
-from roofline.comparison.runs import (
+from roofline.comparison.observations.machine_state import state_differences
+from roofline.comparison.observations.runs import (
     Identity,
     Run,
     before_the_baseline,
@@ -23,6 +22,7 @@ from roofline.comparison.runs import (
     other_code,
     setup_differences,
 )
+from roofline.comparison.sides.compared_figures import FigureOutcome
 from roofline.text.units import counted, first_lines, named, percent, scaled, signed, signed_range, some_of
 
 Case = TypeVar("Case")

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from roofline.comparison.common_factor import TwoSides
-from roofline.comparison.compared_figures import FIGURES, FigureName, FigureOutcome
-from roofline.comparison.effect import Effect, effect_of
-from roofline.comparison.exact import ExactChange, exact_change
-from roofline.comparison.matching import MatchedCase
-from roofline.comparison.observation import Observation
-from roofline.comparison.runs import Identity, changed_roofs
-from roofline.comparison.session_observations import By, SessionResult
-from roofline.comparison.verdict import (
+from roofline.comparison.effects.common_factor import TwoSides
+from roofline.comparison.effects.effect import Effect, effect_of
+from roofline.comparison.effects.exact import ExactChange, exact_change
+from roofline.comparison.effects.verdict import (
     CONFIDENCE,
     LEAST_CONFIDENCE,
     LEAST_EFFECT,
@@ -25,6 +20,11 @@ from roofline.comparison.verdict import (
     NoNumber,
     Verdict,
 )
+from roofline.comparison.observations.observation import Observation
+from roofline.comparison.observations.runs import Identity, changed_roofs
+from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
+from roofline.comparison.sides.matching import MatchedCase
+from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.text.units import significant, some_of
 
 BIMODAL_SHARE = 0.5
@@ -96,7 +96,7 @@ class SideSummary:
     Fractions are of the machine's own measured roofs.
 
     Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
-    `roofline.comparison.observation.OUTLIER`), and the slowest is ``slowest_round`` times the median.
+    `roofline.comparison.observations.observation.OUTLIER`), and the slowest is ``slowest_round`` times the median.
     """
 
     value: float

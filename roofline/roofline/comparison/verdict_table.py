@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.effects.verdict import MOST_SESSIONS, NoNumber
 from roofline.comparison.gate import (
     grouped,
     lines_of,
@@ -17,8 +18,8 @@ from roofline.comparison.gate import (
     sentence_of,
 )
 from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome, SideSummary
-from roofline.comparison.observation import OUTLIER
-from roofline.comparison.runs import (
+from roofline.comparison.observations.observation import OUTLIER
+from roofline.comparison.observations.runs import (
     Identity,
     Run,
     before_the_baseline,
@@ -28,8 +29,7 @@ from roofline.comparison.runs import (
     roofs_apart,
     setup_differences,
 )
-from roofline.comparison.session_observations import SessionResult
-from roofline.comparison.verdict import MOST_SESSIONS, NoNumber
+from roofline.comparison.sides.session_observations import SessionResult
 from roofline.show.tables import Column, Dtype, Table, number, words
 from roofline.text.units import (
     counted,

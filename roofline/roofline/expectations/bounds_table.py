@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from roofline.comparison.gate import Found, lines_of_unreadable
-from roofline.comparison.runs import rate
+from roofline.comparison.observations.runs import rate
 from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.outcome import Checked, CheckedBound, Claim, Verdict

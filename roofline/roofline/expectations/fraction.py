@@ -24,7 +24,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.comparison.observation import disturbed_session, rounds_of
+from roofline.comparison.observations.observation import disturbed_session, rounds_of
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.points import Point
@@ -176,7 +176,7 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
 
 def why_disturbed(point: Point) -> str | None:
     """Why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session, as
-    in a comparison (`roofline.comparison.observation`). None where enough were, and where nobody looked.
+    in a comparison (`roofline.comparison.observations.observation`). None where enough were, and where nobody looked.
     """
     record = point.benchmark.record
     rounds = None if record is None or record.timing is None else record.timing.rounds

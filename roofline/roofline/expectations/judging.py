@@ -27,8 +27,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from roofline.comparison.matching import TOO_MANY
-from roofline.comparison.runs import rate
+from roofline.comparison.observations.runs import rate
+from roofline.comparison.sides.matching import TOO_MANY
 from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
 from roofline.expectations.outcome import (
     Checked,

@@ -10,7 +10,8 @@ it is sure by all of these that the series doesn't rule out: a machine that slow
 `ruptures` cuts the series into levels (C. Truong, L. Oudre, N. Vayatis, "Selective review of offline change point
 detection methods", Signal Processing 167 (2020)), with a low penalty. Of the steps between them the least sure one is
 dropped until all that are left are sure: at most ``level`` is the chance that a series without a step has one told.
-Where the series scatters less than the gate takes for known (`roofline.comparison.effect.SESSIONS`), that counts, too.
+Where the series scatters less than the gate takes for known (`roofline.comparison.effects.effect.SESSIONS`), that
+counts, too.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from roofline.comparison.effect import SESSIONS, Effect
-from roofline.comparison.paired import least_detectable
+from roofline.comparison.effects.effect import SESSIONS, Effect
+from roofline.comparison.effects.paired import least_detectable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from roofline.comparison.runs import setup_differences
+from roofline.comparison.observations.runs import setup_differences
 from roofline.history.change_points import Change, Levels
 from roofline.history.judged_series import JudgedSeries, Settings, name_of
 from roofline.history.series import Entry, commits_between

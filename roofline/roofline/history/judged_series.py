@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Found
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.history.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels
 from roofline.history.series import Series, commits_between
 from roofline.text.units import counted, first_lines, signed, signed_range

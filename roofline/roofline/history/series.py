@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.observation import Observation
-from roofline.comparison.runs import setup_of
-from roofline.comparison.scatter import left_out_notes, observations
+from roofline.comparison.observations.observation import Observation
+from roofline.comparison.observations.runs import setup_of
+from roofline.comparison.observations.scatter import left_out_notes, observations
 from roofline.model.points import Point, cases
 from roofline.show.machines import Machine, machine_names, machine_of
 

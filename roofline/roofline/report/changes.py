@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.effect import Effect
-from roofline.comparison.exact import ExactChange
+from roofline.comparison.effects.effect import Effect
+from roofline.comparison.effects.exact import ExactChange
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.verdict_table import sentence
 from roofline.plots.layout import figure_of

@@ -10,7 +10,7 @@ from typing import Any
 from roofline.ab.messages import PROTOCOL, Agreed, Begin, Done, Enough, Hello, Message, Next, Ready, Took, Turn
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
-from roofline.comparison.paired import SideName
+from roofline.comparison.effects.paired import SideName
 
 
 def side(name: SideName, root: Path = Path("/tree")) -> Side:

@@ -7,7 +7,7 @@ from typing import Any
 
 from roofline.ab.cases import AbCase, AbResult, Rules, judge_cases
 from roofline.ab.messages import PROTOCOL, Hello
-from roofline.comparison.paired import PairTurns
+from roofline.comparison.effects.paired import PairTurns
 from tests.roofline.ab.fakes import side
 
 HELLO = Hello(protocol=PROTOCOL, tests=("a",), cases=("a",), files=(), python="3.12", torch="2.11", plugin="/plugin")

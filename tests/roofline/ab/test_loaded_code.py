@@ -9,7 +9,7 @@ import pytest
 
 from roofline.ab.loaded_code import LoadedCode, WrongCode
 from roofline.ab.side import Side
-from roofline.comparison.paired import SIDES, SideName
+from roofline.comparison.effects.paired import SIDES, SideName
 from tests.roofline.ab.fakes import side
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.effects.verdict import NoNumber
 from roofline.comparison.judged_case import Compared, Settings
-from roofline.comparison.matching import MatchedCase
-from roofline.comparison.runs import Identity
-from roofline.comparison.runs import Run as OneRun
-from roofline.comparison.verdict import NoNumber
+from roofline.comparison.observations.runs import Identity
+from roofline.comparison.observations.runs import Run as OneRun
+from roofline.comparison.sides.matching import MatchedCase
 from roofline.comparison.verdict_table import table
 from roofline.show.render import render
 from tests.roofline import build

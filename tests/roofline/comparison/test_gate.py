@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.effect import Effect
+from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
 from roofline.comparison.judged_case import Compared, Outcome, Settings
-from roofline.comparison.matching import MatchedCase, Standing
-from roofline.comparison.runs import Identity, Run
+from roofline.comparison.observations.runs import Identity, Run
+from roofline.comparison.sides.matching import MatchedCase, Standing
 from roofline.comparison.verdict_table import sides
 
 _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))

@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 import pytest
 
-from roofline.comparison.effect import effect_of
-from roofline.comparison.observation import Observation
-from roofline.comparison.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.effects.effect import effect_of
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.observations.observation import Observation
 
 PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 CASES = 10

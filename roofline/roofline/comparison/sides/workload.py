@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from roofline.comparison.runs import setup_differences
-from roofline.comparison.session_observations import Counted, SessionResult
+from roofline.comparison.observations.runs import setup_differences
+from roofline.comparison.sides.session_observations import Counted, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.comparison.exact import exact_change, judge_exact
-from roofline.comparison.observation import Observation
+from roofline.comparison.effects.exact import exact_change, judge_exact
+from roofline.comparison.observations.observation import Observation
 
 
 def _side(*values: float) -> list[Observation]:

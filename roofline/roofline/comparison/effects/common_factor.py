@@ -3,7 +3,8 @@
 The *level* of a session is the median over its cases of how far each lies from the middle of its own two sides (of
 logarithms): up to half of the cases may have changed by themselves and hardly move it. Cases of one session share its
 hour, so they are no draws of their own: levels are compared as the sessions of one case more are, with the same prior
-and the same drift (`roofline.comparison.effect`), and many cases only make them steadier as far as they show it.
+and the same drift (`roofline.comparison.effects.effect`), and many cases only make them steadier as far as they
+show it.
 
 What a case did beside that is its own: its sessions over their levels, compared as any case's. Where more than a few
 cases differ from the others so, nothing is shared.
@@ -21,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from roofline.comparison.effect import Effect, Prior, effect_of
-from roofline.comparison.observation import Observation
-from roofline.comparison.verdict import holm
+from roofline.comparison.effects.effect import Effect, Prior, effect_of
+from roofline.comparison.effects.verdict import holm
+from roofline.comparison.observations.observation import Observation
 from roofline.timing.margin import MEDIAN_OVER_MEAN
 
 LEAST_CASES = 3

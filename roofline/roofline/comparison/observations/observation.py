@@ -38,10 +38,10 @@ class Unusable(ValueError):
 class Observation:
     """One session's figure of a case.
 
-    ``value`` is its step time (see `roofline.timing.step_time`), or another of `roofline.comparison.compared_figures`;
-    ``error`` its standard error, relative, as far as this session shows it; None where it doesn't. Of a step time,
-    ``outliers`` are the rounds that took `OUTLIER` times as long or longer, ``slowest`` the longest of all over it.
-    ``started_at`` is UTC, ISO 8601, or empty.
+    ``value`` is its step time (see `roofline.timing.step_time`), or another of
+    `roofline.comparison.sides.compared_figures`; ``error`` its standard error, relative, as far as this session
+    shows it; None where it doesn't. Of a step time, ``outliers`` are the rounds that took `OUTLIER` times as long or
+    longer, ``slowest`` the longest of all over it. ``started_at`` is UTC, ISO 8601, or empty.
     """
 
     value: float

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.matching import match
-from roofline.comparison.session_observations import read_side
-from roofline.comparison.workload import TOLERANCE, declared, parameter_changes, workload_changes
+from roofline.comparison.sides.matching import match
+from roofline.comparison.sides.session_observations import read_side
+from roofline.comparison.sides.workload import TOLERANCE, declared, parameter_changes, workload_changes
 from roofline.machine.published import load
 from roofline.schema.record import KEY, Case, Device
 from tests.roofline import build

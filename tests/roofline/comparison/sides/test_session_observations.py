@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.session_observations import By, SessionResult, read_side
+from roofline.comparison.sides.session_observations import By, SessionResult, read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -4,9 +4,9 @@ Two processes that take turns see the same hour, so the machine's drift is in bo
 stays is each side's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the model,
 and no number of turns shows it: from one building of the model to the next in the same process, a ResNet-18's training
 steps lay 3 % apart (standard deviation). So the models are built several times in a process, and a case is measured in
-several pairs of fresh processes. What is assumed is the one-sample form of `roofline.comparison.effect`: the logarithm
-of a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus what its
-buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
+several pairs of fresh processes. What is assumed is the one-sample form of `roofline.comparison.effects.effect`: the
+logarithm of a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus
+what its buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
 
 What is known beforehand is known of machines that are left alone. Three or four pairs that happen to agree must not
 pass for knowledge where it doesn't hold, and there are two signs of that. Where most turns were disturbed from outside,
@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Literal
 
-from roofline.comparison.effect import Effect, Prior
-from roofline.comparison.observation import Unusable, observe_times
+from roofline.comparison.effects.effect import Effect, Prior
+from roofline.comparison.observations.observation import Unusable, observe_times
 from roofline.timing.margin import LEAST_ROUNDS
 from roofline.timing.step_time import LEAST_QUIET_SHARE
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.comparison.observation import Unusable
-from roofline.comparison.paired import (
+from roofline.comparison.effects.paired import (
     BUSY_DEVIATION,
     PROCESS_PAIRS,
     UNLIKELY,
@@ -24,7 +23,8 @@ from roofline.comparison.paired import (
     least_detectable,
     observe_pair,
 )
-from roofline.comparison.verdict import judge
+from roofline.comparison.effects.verdict import judge
+from roofline.comparison.observations.observation import Unusable
 
 
 def pair(base: list[float], new: list[float], *, noise: dict[int, str] | None = None) -> PairTurns:

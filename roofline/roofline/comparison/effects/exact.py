@@ -12,8 +12,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.observation import Observation
-from roofline.comparison.verdict import Verdict
+from roofline.comparison.effects.verdict import Verdict
+from roofline.comparison.observations.observation import Observation
 from roofline.text.units import percent
 
 

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from roofline.comparison.compared_figures import FIGURES, observe_figure
 from roofline.comparison.judged_case import Settings
-from roofline.comparison.observation import Unusable
+from roofline.comparison.observations.observation import Unusable
+from roofline.comparison.sides.compared_figures import FIGURES, observe_figure
 from roofline.schema.record import Latency, Memory, Record
 from tests.roofline import build
 from tests.roofline.comparison import sessions

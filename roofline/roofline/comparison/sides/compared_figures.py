@@ -2,7 +2,7 @@
 
 What a session knows of its own figure (`observe_figure`) is in its record: rounds of energy, and the tail of single
 steps. How far sessions scatter beyond that is told by a prior, which more sessions outweigh. A figure without a prior
-doesn't scatter: it is counted, or the allocator's (`roofline.comparison.exact`).
+doesn't scatter: it is counted, or the allocator's (`roofline.comparison.effects.exact`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from roofline.comparison.effect import SESSIONS, Prior
-from roofline.comparison.observation import Observation, Unusable, observe_times
-from roofline.comparison.verdict import Kind
+from roofline.comparison.effects.effect import SESSIONS, Prior
+from roofline.comparison.effects.verdict import Kind
+from roofline.comparison.observations.observation import Observation, Unusable, observe_times
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.reasons import why_not_recorded

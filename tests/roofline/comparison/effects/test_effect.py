@@ -7,8 +7,8 @@ import math
 import pytest
 from scipy import stats
 
-from roofline.comparison.effect import Effect, Prior, blocks, effect_of
-from roofline.comparison.observation import Observation
+from roofline.comparison.effects.effect import Effect, Prior, blocks, effect_of
+from roofline.comparison.observations.observation import Observation
 
 NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, unknown_error=0.0)
 """Nothing is known beforehand: the textbook's t test."""

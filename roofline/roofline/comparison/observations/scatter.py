@@ -8,7 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.observation import Observation, Unusable, disturbed_session, observe, observe_stats, rounds_of
+from roofline.comparison.observations.observation import (
+    Observation,
+    Unusable,
+    disturbed_session,
+    observe,
+    observe_stats,
+    rounds_of,
+)
 from roofline.model.points import Point, cases
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, seconds, share, words

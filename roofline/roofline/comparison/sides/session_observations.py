@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from roofline.comparison.compared_figures import FIGURES, FigureName, observe_figure
-from roofline.comparison.observation import (
+from roofline.comparison.observations.observation import (
     Disturbed,
     Observation,
     Unusable,
@@ -30,7 +29,8 @@ from roofline.comparison.observation import (
     spread_of_roof,
     why_kept_out,
 )
-from roofline.comparison.runs import Run, run_of
+from roofline.comparison.observations.runs import Run, run_of
+from roofline.comparison.sides.compared_figures import FIGURES, FigureName, observe_figure
 from roofline.files.decoding import ReadError
 from roofline.files.paths import from_here, real_path
 from roofline.machine.published import DeviceTable

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-from roofline.comparison.observation import Observation
+from roofline.comparison.observations.observation import Observation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ import math
 import pytest
 from scipy import stats
 
-from roofline.comparison.effect import Effect, effect_of
-from roofline.comparison.observation import Observation
-from roofline.comparison.verdict import Verdict, holm, judge
+from roofline.comparison.effects.effect import Effect, effect_of
+from roofline.comparison.effects.verdict import Verdict, holm, judge
+from roofline.comparison.observations.observation import Observation
 
 
 def effect(ratio: float, error: float, freedom: float = 10.0, *, drift: float = 0.0, sessions: int = 5) -> Effect:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from roofline.comparison.observation import (
+from roofline.comparison.observations.observation import (
     Disturbed,
     Unusable,
     disturbed_session,

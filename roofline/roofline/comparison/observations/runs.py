@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from roofline.comparison.machine_state import MachineState, state_of
-from roofline.comparison.observation import disturbed_session, rounds_of
+from roofline.comparison.observations.machine_state import MachineState, state_of
+from roofline.comparison.observations.observation import disturbed_session, rounds_of
 from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.record import Roof

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from roofline.comparison.effect import Effect
+from roofline.comparison.effects.effect import Effect
 from roofline.text.units import percent
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.runs import (
+from roofline.comparison.observations.runs import (
     Identity,
     Run,
     before_the_baseline,
