@@ -1,9 +1,22 @@
 "use strict";
-// Data of the page, from the texts that scripts carry them in: JSON in columns, compressed, in base64.
+// Data of the page, from the texts that scripts carry them in: JSON in columns, compressed, 15 bits in each character.
 
-async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+const BITS = 15;
+const FIRST = 0x3400;
+
+function bytesOf(size, text) {
+  const bytes = new Uint8Array(size);
+  let [held, bits, at] = [0, 0, 0];
+  for (let place = 0; at < size; place += 1) {
+    held = (held << BITS) | (text.charCodeAt(place) - FIRST);
+    for (bits += BITS; bits >= 8 && at < size; at += 1) bytes[at] = held >> (bits -= 8);
+    held &= (1 << bits) - 1;
+  }
+  return bytes;
+}
+
+async function unpacked(size, text) {
+  const stream = new Blob([bytesOf(size, text)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return valuesOf(await new Response(stream).json(), 1)[0];
 }
 
