@@ -13,7 +13,7 @@ from roofline.text.printable import spreadsheet_text
 Data = dict[str, Any]
 """Plain JSON values."""
 
-_DIGITS = 6
+DIGITS = 6
 
 
 def table_data(
@@ -79,4 +79,4 @@ def _value(plain: Any) -> Any:
 
 def rounded(value: float) -> float:
     """A number with as many digits as a chart or a spreadsheet has a use for."""
-    return float(f"{value:.{_DIGITS}g}")
+    return float(f"{value:.{DIGITS}g}")

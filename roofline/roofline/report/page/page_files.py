@@ -16,12 +16,13 @@ from roofline.comparison.comparison import Comparison
 from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point
 from roofline.report.page.cells import Data
+from roofline.report.page.compact import compacted
 from roofline.report.page.page_data import NO_PRICES, PageData
 
 PAGE = "index.html"
 _BESIDE = "page"
 """Folder of everything that the page loads."""
-_OWN = ("page.css", "packed.js", "tables.js", "charts.js", "rooflines.js", "toggles.js", "page.js")
+_OWN = ("page.css", "compact.js", "packed.js", "tables.js", "charts.js", "rooflines.js", "toggles.js", "page.js")
 """Our own files, scripts in the order in which they run."""
 _BITS, _FIRST = 15, 0x3400
 """Bits in a character of a data script, and the character of 0; packed.js has them, too."""
@@ -103,7 +104,7 @@ def script_of(name: str, content: str | Data | list[Data] | list[list[Data]]) ->
     """
     import numpy as np
 
-    text = json.dumps(packed([content]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(packed([compacted(content)]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
     whole = np.pad(bits, (0, -len(bits) % _BITS)).reshape(-1, _BITS)

@@ -6,13 +6,17 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
+from roofline.report.page.cells import table_data
+from roofline.report.page.compact import compacted
 from roofline.report.page.page_files import write_page
 from roofline.schema.record import Rounds
+from roofline.show.tables import seconds, share, words
 from tests.roofline import build
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
@@ -64,6 +68,30 @@ def shown(index: str) -> Iterator[sync_api.Page]:
         yield page
         browser.close()
     assert complaints == []
+
+
+def test_data_come_back_from_their_compact_form(shown: sync_api.Page) -> None:
+    """Numbers and texts: halves, which Python rounds to even, values that are rounded up to the next prefix, and texts
+    that aren't made of the value beside them.
+    """
+    numbers = [1.125, 0.125, 0.005, 0.0, None, -0.0625, 0.99996, 999.96, 0.00625748, 3e-13, 2e18, 12.3456]
+    columns = [
+        words("case", get=str),
+        seconds("time_s", get=numbers.__getitem__),
+        share("share", get=numbers.__getitem__),
+    ]
+    table = table_data(columns, range(len(numbers)))
+    other = {**table, "shown": [[*row[:2], "1.3-2"] for row in table["shown"]]}
+    times = [0.00625748, None, 0.00626666, 0.012, 0.0, 1e-5]
+    reading = {"unit": "s", "values": times, "shown": ["6.26 ms", "-", "6.27 ms", "more", "0 s", "10.0 µs"]}
+    apart = {**reading, "values": [1e300, None, 1e-305, 1.0, 2.0, 3.0]}
+    before = [table, other, reading, apart]
+    compact = compacted(before)
+    assert compact[0]["texts"] == {"0": [str(row) for row in range(len(numbers))], "1": ANY, "2": ANY}
+    assert compact[2]["shown"] == {"3": "more"}
+    after = shown.evaluate("(content) => { expand(content); return content; }", compact)
+    parts = ("shown", "values")
+    assert [[one[part] for part in parts] for one in after] == [[one[part] for part in parts] for one in before]
 
 
 def test_an_empty_page_says_why(index: str, shown: sync_api.Page) -> None:

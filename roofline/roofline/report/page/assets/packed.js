@@ -17,7 +17,9 @@ function bytesOf(size, text) {
 
 async function unpacked(size, text) {
   const stream = new Blob([bytesOf(size, text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return valuesOf(await new Response(stream).json(), 1)[0];
+  const [content] = valuesOf(await new Response(stream).json(), 1);
+  expand(content);
+  return content;
 }
 
 // The values that a column is made of.

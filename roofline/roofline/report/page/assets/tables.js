@@ -78,8 +78,6 @@ function compare(a, b, down) {
   return down ? -order : order;
 }
 
-const PREFIXES = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
-
 // What a cell is sorted by and drawn as: where it has no value, the number that a text such as "1.28-2.5" begins with.
 function amountOf(data, row, index) {
   if (data.values?.[index]) return data.values[index][row];
