@@ -107,6 +107,7 @@ def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path)
         [f"slower: {signed(case.change)}", case.match.id, "epyc-2cpu"] for case in comparison.cases[:2]
     ]
     assert [row[1] for row in rows] == ORDER[:2]
+    assert overview["attention"]["shown"][2][:2] == ["against the baseline: removed", ORDER[2]]
     assert rows[0][3] == "99 % interval +187.9 to +212.8 %, base 100 ms, new 300 ms"
     verdicts = overview["verdicts"]
     assert verdicts["title"] == "3 cases compared: 2 slower, 1 removed, 1 same"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.judged_case import Compared
 from roofline.model.points import Point
 from roofline.report.page.verdicts_data import figures_of, points_of_cases
 from roofline.results.result import ResultFile
@@ -56,6 +57,7 @@ def remarks(
     kinds = (
         (_invalid(points, names), _MOST),
         (() if comparison is None else _slower(points, names, comparison), _MOST),
+        (() if comparison is None else _not_compared(points, names, comparison), _FEWER),
         ((one for one in without_number if one.what != _SKIPPED), _MOST),
         (_doubtful_roofs([*points, *bare], names), _FEWER),
         (_flagged(points, names), _MOST),
@@ -91,17 +93,29 @@ def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
 
 def _slower(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
     """Cases that take longer than in the baseline, the worst first."""
-    figures, machines = figures_of(comparison), comparison.machine_names
+    figures = figures_of(comparison)
+    for case, point, machine in _compared(points, names, comparison):
+        if case.outcome == "slower":
+            evidence = "; ".join(filter(None, (figures(case), case.why)))
+            what = f"slower: {signed(case.change or 0.0)}"
+            yield Remark(what=what, case=case.match.id, machine=machine, evidence=evidence, point=point)
+
+
+def _not_compared(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
+    """Cases by which a gate doesn't pass, for they could not be held against the baseline."""
+    for case, point, machine in _compared(points, names, comparison):
+        if case.outcome in ("removed", "not comparable", "invalid"):
+            what = f"against the baseline: {case.outcome}"
+            yield Remark(what=what, case=case.match.id, machine=machine, evidence=case.why, point=point)
+
+
+def _compared(
+    points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison
+) -> Iterator[tuple[Compared, Point | None, str]]:
+    """Each compared case with its point and the name of its machine."""
+    machines = comparison.machine_names
     for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
-        if case.outcome != "slower":
-            continue
-        yield Remark(
-            what=f"slower: {signed(case.change or 0.0)}",
-            case=case.match.id,
-            machine=machines[case.match.machine] if point is None else names[machine_of(point)],
-            evidence="; ".join(filter(None, (figures(case), case.why))),
-            point=point,
-        )
+        yield case, point, machines[case.match.machine] if point is None else names[machine_of(point)]
 
 
 def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
