@@ -28,6 +28,8 @@ RUNS = "runs"
 
 ENDING = ".parquet"
 
+REMEDY = "Restore it, or add its results to a new store."
+
 LACKS_PYARROW = "a store needs pyarrow and duckdb: pip install 'pytest-roofline[store]'"
 
 
@@ -112,4 +114,4 @@ def _parquet(batch: Path) -> Iterator[pq.ParquetFile]:
         with places.opened(batch) as file:
             yield pq.ParquetFile(file)
     except (OSError, ValueError, KeyError) as error:  # ArrowInvalid is a ValueError
-        raise ReadError(f"{batch}: can't be read ({error}). Restore it, or add its results to a new store.") from error
+        raise ReadError(f"{batch}: can't be read ({error}). {REMEDY}") from error

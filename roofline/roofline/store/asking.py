@@ -17,11 +17,11 @@ from roofline.files.decoding import ReadError
 from roofline.files.places import file_system_of, names_below, url_of
 from roofline.frames import FRAMES
 from roofline.machine.published import DeviceTable
-from roofline.results.stored_runs import ENDING, LACKS_PYARROW, RUNS, is_store
+from roofline.results.stored_runs import ENDING, LACKS_PYARROW, REMEDY, RUNS, is_store
 from roofline.show.columns import CASE_COLUMNS
 from roofline.show.export import PANDAS_TIME
 from roofline.show.tables import Column, Dtype, Table
-from roofline.store.batches import LATER, complete_batch
+from roofline.store.batches import AT_ONCE, LATER, complete_batch
 from roofline.store.processes import in_processes
 from roofline.text.units import counted, percent, scaled, significant, unit_of
 
@@ -79,7 +79,8 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
             connection.execute("SET parquet_metadata_cache = true")
             _make_views(connection, store, named or (RUNS, *FRAMES))
         except duckdb.Error as error:
-            raise ReadError(f"{store}: can't be read ({error}).") from error
+            what = str(error).partition("\n")[0]
+            raise ReadError(f"{store}: can't be read ({what}). {REMEDY}") from error
         try:
             return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
@@ -127,7 +128,7 @@ def _make_tables(store: Path, tables: Sequence[str], devices: DeviceTable, tell:
 def _make_views(connection: duckdb.DuckDBPyConnection, store: Path, tables: Iterable[str]) -> None:
     """Make a view of each table that is there. Each takes a while where there are many batches.
 
-    :raises ReadError: the store can't be looked into, or there is no run in it.
+    :raises ReadError: the store can't be looked into, there is no run in it, or a file of a table is gone.
     :raises duckdb.Error: a file can't be read.
     """
     if (url := url_of(store)) is not None:
@@ -136,6 +137,8 @@ def _make_views(connection: duckdb.DuckDBPyConnection, store: Path, tables: Iter
     twice = _added_twice(connection, files[RUNS])
     for table in tables:
         there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
+        if table in AT_ONCE and (gone := sorted(files[RUNS].keys() - there.keys())):
+            raise ReadError(f"{store}/{table}/{gone[0]}: is gone, and its rows with it. {REMEDY}")
         if there:
             connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
 

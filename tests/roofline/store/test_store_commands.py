@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -253,6 +254,16 @@ def test_errors(
     assert told.format(**places_of) in err
     assert "Traceback" not in err
     assert not names["new"].exists()
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_text("half")], ids=["gone", "cut off"])
+def test_a_damaged_table_is_no_short_answer(run: Run, store: Path, damage: Callable[[Path], object]) -> None:
+    """A query of it ends with 3 and says what to do; its rows aren't left out in silence."""
+    damage(next((store / "cases").rglob("*.parquet")))
+    code, out, err = run("store", "query", str(store), "SELECT count(*) AS n FROM cases")
+    assert (code, out) == (3, "")
+    assert "Restore it, or add its results to a new store." in err
+    assert "LINE 1" not in err
 
 
 def test_a_query_is_shown_as_other_tables_are(run: Run, store: Path) -> None:
