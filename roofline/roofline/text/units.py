@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 _PREFIXES = (
     (1e15, "P"),
@@ -41,6 +42,7 @@ _RELATIVE = re.compile(
 )
 
 
+@cache
 def unit_of(name: str) -> str | None:
     """Name the unit that a figure's name says: ``unit_of("step_time_s")`` is "s", of a share "1"; None without one."""
     name = _AFTER_THE_UNIT.sub("", name)
