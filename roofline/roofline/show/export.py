@@ -79,6 +79,7 @@ def as_parquet(made: pd.DataFrame) -> bytes:
             index=False,
             engine="pyarrow",
             compression="zstd",
+            compression_level=9,
             # Few numbers of measurements are equal, but their first bytes are.
             column_encoding=dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
             use_dictionary=[name for name in made.columns if name not in numbers],
