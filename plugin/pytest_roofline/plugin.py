@@ -93,7 +93,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     chosen = options_of(config)
     if chosen.sessions == 1 and chosen.gate is None:
         return None
-    from pytest_roofline.session import sets
+    from pytest_roofline.session.gating import sets
 
     try:
         config.stash[STANDING] = standing = sets.settle(config, chosen)

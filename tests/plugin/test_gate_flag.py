@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.session.baseline import Baseline
+from pytest_roofline.session.gating.baseline import Baseline
 from pytest_roofline.session.hooks import SessionHooks
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY

@@ -1,6 +1,7 @@
-"""One run: options and cases in; a results file, its sets, the gate and the bounds at its end out.
+"""One run: options and cases in; a results file, the gate and the bounds at its end out.
 
 `hooks` and `outcomes` connect a `run` to pytest, `results_file` writes its file, `progress` shows how far it is,
-`resume` goes on with it, `case_timeout` ends it in a case that hangs, `asserted_bounds` and `baseline` hold it against
-what is expected, `sets` repeats it, and `analysis` calls the commands that show and judge it.
+`resume` goes on with it, `shard` chooses its part of the cases, `case_timeout` ends it in a case that hangs, and
+`asserted_bounds` holds it against what is expected. The folder `gating` repeats it and compares it with a baseline; it
+imports nothing from here.
 """

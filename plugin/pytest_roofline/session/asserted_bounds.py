@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline.session import analysis
+from pytest_roofline.session.gating import analysis
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
 from roofline.schema.expected_file import NAME, beside, read

@@ -23,8 +23,9 @@ from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs.kernels import RoofPlan
 from pytest_roofline.roofs.stored import CacheError, KeptRoofs
-from pytest_roofline.session import analysis, results_file
-from pytest_roofline.session.baseline import Baseline, plain, verdict
+from pytest_roofline.session import results_file
+from pytest_roofline.session.gating import analysis
+from pytest_roofline.session.gating.baseline import Baseline, plain, verdict
 from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal

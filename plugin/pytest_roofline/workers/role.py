@@ -27,7 +27,7 @@ from pytest_roofline.workers.shares import Share, shares
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.session.sets import Standing
+    from pytest_roofline.session.gating.sets import Standing
     from roofline.schema.record import SessionSet
 
 KEY = "roofline"

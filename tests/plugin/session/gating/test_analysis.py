@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.session.analysis import summary
+from pytest_roofline.session.gating.analysis import summary
 from roofline.schema.record import Flag
 from tests.roofline import build
 

@@ -24,9 +24,9 @@ from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import disabled, spelled
 from pytest_roofline.options import Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
-from pytest_roofline.session import analysis
-from pytest_roofline.session import baseline as baselines
-from pytest_roofline.session.baseline import Baseline
+from pytest_roofline.session.gating import analysis
+from pytest_roofline.session.gating import baseline as baselines
+from pytest_roofline.session.gating.baseline import Baseline
 from roofline.results import journal
 from roofline.schema.record import SessionSet
 

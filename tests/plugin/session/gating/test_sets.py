@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.session import sets as session_set
-from pytest_roofline.session.baseline import Baseline, options_of_check
-from pytest_roofline.session.sets import Ended, Member
+from pytest_roofline.session.gating import sets as session_set
+from pytest_roofline.session.gating.baseline import Baseline, options_of_check
+from pytest_roofline.session.gating.sets import Ended, Member
 from roofline.schema.record import Flag, SessionSet
 from tests.roofline import build
 from tests.roofline.comparison import sessions

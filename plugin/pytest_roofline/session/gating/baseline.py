@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_roofline import pytest_exit_codes
-from pytest_roofline.session import analysis
+from pytest_roofline.session.gating import analysis
 
 
 class NoBaseline(ValueError):

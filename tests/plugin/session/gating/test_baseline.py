@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.session import baseline as baselines
-from pytest_roofline.session.baseline import Baseline, NoBaseline, options_of_check
+from pytest_roofline.session.gating import baseline as baselines
+from pytest_roofline.session.gating.baseline import Baseline, NoBaseline, options_of_check
 from roofline.cli import check
 from tests.roofline.comparison import sessions
 
