@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,9 @@ from roofline.text.units import percent_of, scaled, unit_of
 
 _LEAST_DIGIT, _MOST_APART = -300, 9
 """Powers of ten that numbers have: those of the last digits, and how far they lie apart in whole numbers of 53 bits."""
+
+_OFF_HALF = 1 + 1e-12
+"""Takes a value that lies halfway between two texts off there, where Python rounds to even and JavaScript up."""
 
 
 def compacted(content: Any) -> Any:
@@ -72,12 +74,9 @@ def _own(texts: Sequence[str], values: Sequence[Any], unit: str) -> list[str | N
 
 
 def _made(value: Any, unit: str) -> str | None:
-    """The text of a value as the page makes it: from the next number away from 0, since JavaScript rounds up what lies
-    in the middle.
-    """
+    """The text of a value as the page makes it."""
     if value is None:
         return "-"
     if not isinstance(value, (int, float)):
         return None
-    near = math.nextafter(value, math.copysign(math.inf, value)) if value else value
-    return percent_of(near) if unit == "1" else scaled(near, unit)
+    return percent_of(value * _OFF_HALF) if unit == "1" else scaled(value * _OFF_HALF, unit)

@@ -17,6 +17,7 @@ from roofline.report.page.compact import compacted
 from roofline.report.page.page_files import write_page
 from roofline.schema.record import Rounds
 from roofline.show.tables import seconds, share, words
+from roofline.text.units import scaled
 from tests.roofline import build
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
@@ -71,17 +72,19 @@ def shown(index: str) -> Iterator[sync_api.Page]:
 
 
 def test_data_come_back_from_their_compact_form(shown: sync_api.Page) -> None:
-    """Numbers and texts: halves, which Python rounds to even, values that are rounded up to the next prefix, and texts
-    that aren't made of the value beside them.
+    """Numbers and texts: halves, which Python rounds to even, and what binary numbers have beside them; values that are
+    rounded up to the next prefix; and texts that aren't made of the value beside them.
     """
-    numbers = [1.125, 0.125, 0.005, 0.0, None, -0.0625, 0.99996, 999.96, 0.00625748, 3e-13, 2e18, 12.3456]
+    near_half = [number / 10000 for number in range(5005, 6005, 10)]
+    numbers = [*near_half, 1.125, 0.125, 0.005, 0.0, None, -0.0625, 0.99996, 999.96, 0.00625748, 3e-13, 2e18, 12.3456]
     columns = [
         words("case", get=str),
         seconds("time_s", get=numbers.__getitem__),
         share("share", get=numbers.__getitem__),
     ]
     table = table_data(columns, range(len(numbers)))
-    other = {**table, "shown": [[*row[:2], "1.3-2"] for row in table["shown"]]}
+    rounded_up = ["-" if value is None else scaled(value * (1 + 1e-9), "s") for value in numbers]
+    other = {**table, "shown": [[row[0], up, "1.3-2"] for row, up in zip(table["shown"], rounded_up, strict=True)]}
     times = [0.00625748, None, 0.00626666, 0.012, 0.0, 1e-5]
     reading = {"unit": "s", "values": times, "shown": ["6.26 ms", "-", "6.27 ms", "more", "0 s", "10.0 µs"]}
     apart = {**reading, "values": [1e300, None, 1e-305, 1.0, 2.0, 3.0]}

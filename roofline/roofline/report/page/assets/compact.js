@@ -2,14 +2,16 @@
 // What compact.py leaves out of the data. Texts are made of values and units as roofline/text/units.py does it.
 
 const PREFIXES = { P: 1e15, T: 1e12, G: 1e9, M: 1e6, k: 1e3, "": 1, m: 1e-3, µ: 1e-6, n: 1e-9 };
+const OFF_HALF = 1 + 1e-12;
 
 function significant(value, digits) {
   const exponent = Number(value.toExponential(digits - 1).split("e")[1]);
   return value === 0 ? "0" : value.toFixed(Math.max(0, digits - 1 - exponent));
 }
 
-function textOf(value, unit) {
-  if (value === null) return "-";
+function textOf(exact, unit) {
+  if (exact === null) return "-";
+  const value = exact * OFF_HALF;
   if (unit === "1") return significant(100 * value, 2);
   if (value === 0) return `0 ${unit}`;
   const rounded = Number(value.toExponential(2));
