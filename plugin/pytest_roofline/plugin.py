@@ -6,6 +6,7 @@ fixture it does nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -74,7 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """``-n auto`` of a run whose command line has one of our flags: as many as there are GPUs or NUMA nodes."""
+    """``-n auto`` of a run whose command line has one of our flags: as many as there are GPUs or NUMA nodes.
+
+    pytest-xdist's own variable wins, and too many are refused as those of ``-n`` are.
+    """
+    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None
     taken = taken_flags(config)
     given = any((source(config, setting, taken) or "").startswith("-") for setting in SETTINGS)
     return workers_of(config) if given else None

@@ -105,6 +105,15 @@ def test_two_workers_measure_what_one_process_does(project: pytest.Pytester) -> 
     assert machine.fingerprint != from_json(Machine, alone["machine_info"][KEY], "f").fingerprint
 
 
+def test_the_variable_of_xdist_decides_for_auto(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without our flags: more workers than there are devices are refused then."""
+    config = project.parseconfigure("--roofline-device", "cpu", "-n", "auto")
+    config.option.numprocesses = "auto"  # pytest-xdist takes its answer over
+    assert config.hook.pytest_xdist_auto_num_workers(config=config) < 77
+    monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "77")
+    assert config.hook.pytest_xdist_auto_num_workers(config=config) == 77
+
+
 @pytest.mark.parametrize(
     ("falls", "outcome", "reason"),
     [
