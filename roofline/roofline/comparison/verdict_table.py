@@ -32,6 +32,7 @@ from roofline.comparison.observations.runs import (
 from roofline.comparison.sides.session_observations import SessionResult
 from roofline.show.tables import Column, Dtype, Table, number, words
 from roofline.text.units import (
+    SHOWS_ALL,
     counted,
     first_lines,
     named,
@@ -234,7 +235,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         shown = differing if in_full else differing[:_DIFFERENCES]
-        more = f"; and {len(differing) - len(shown)} more (-v shows all)" if len(differing) > len(shown) else ""
+        more = f"; and {len(differing) - len(shown)} more {SHOWS_ALL}" if len(differing) > len(shown) else ""
         lines.append(f"What differs beside the code: {'; '.join(shown)}{more}")
     if comparison.judged and comparison.one_session_a_side:
         lines.append(

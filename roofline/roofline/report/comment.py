@@ -10,7 +10,7 @@ from roofline.comparison.gate import Gate
 from roofline.comparison.judged_case import Compared
 from roofline.comparison.verdict_table import sentence, table
 from roofline.show.render import render
-from roofline.text.units import counted
+from roofline.text.units import counted, in_document
 
 LONGEST = 65_536
 """Characters of a comment on GitHub."""
@@ -44,4 +44,4 @@ def _text(comparison: Comparison, gate: Gate, told: Sequence[Compared]) -> str:
     left_out = [f"Not in the table: {counted(same, 'case')} the same"] if same else []
     left_out += [f"Not in the table, for want of room: {counted(more, 'case')}"] if more else []
     notes = [*gate.messages, *left_out, *(note for note in whole.notes if note not in gate.lines)]
-    return render(replace(whole, rows=told, notes=notes), "markdown", 0)
+    return in_document(render(replace(whole, rows=told, notes=notes), "markdown", 0))

@@ -136,6 +136,15 @@ def named(names: Sequence[str], *, in_full: bool) -> str:
     return ", ".join(names) if in_full else some_of(names, MOST_SHOWN)
 
 
+SHOWS_ALL = "(-v shows all)"
+"""Ends a line that leaves some out. A document has no ``-v``: `in_document` names the command that has."""
+
+
+def in_document(text: str) -> str:
+    """What is below a table of verdicts, where it is read in a file."""
+    return text.replace(SHOWS_ALL, "(`roofline check -v` shows all)")
+
+
 def first_lines(kind: str, lines: Sequence[tuple[str, int]], *, in_full: bool) -> list[str]:
     """Lines of one kind below a table: the first `MOST_SHOWN` of them, and how much the others are of; or all.
 
@@ -143,7 +152,7 @@ def first_lines(kind: str, lines: Sequence[tuple[str, int]], *, in_full: bool) -
     """
     shown = len(lines) if in_full else MOST_SHOWN
     rest = sum(count for _, count in lines[shown:])
-    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more (-v shows all)"] if rest else [])]
+    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more {SHOWS_ALL}"] if rest else [])]
 
 
 def shares(amounts: Mapping[str, float]) -> str:

@@ -11,6 +11,7 @@ from roofline.comparison.verdict_table import display, sentence, table
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
 from roofline.show.render import one_line, shown
+from roofline.text.units import in_document
 
 
 def verdicts_data(comparison: Comparison, opens: Sequence[int | None]) -> Data:
@@ -20,7 +21,7 @@ def verdicts_data(comparison: Comparison, opens: Sequence[int | None]) -> Data:
     """
     verdicts = table(comparison, sentence(comparison), in_full=False)
     made = table_data(verdicts.displayed(), verdicts.rows, opens=opens)
-    return {"title": verdicts.title, "table": made, "notes": list(verdicts.notes)}
+    return {"title": verdicts.title, "table": made, "notes": [in_document(note) for note in verdicts.notes]}
 
 
 def points_of_cases(comparison: Comparison, points: Sequence[Point]) -> list[Point | None]:
