@@ -129,8 +129,11 @@ def _judged(series: Sequence[Series], settings: Settings, known: Collection[str]
 def _known(since: str, series: Sequence[Series]) -> Collection[str]:
     """The commit of the results that is ``since``; where none is, all that come before it.
 
+    :raises click.UsageError: it is empty.
     :raises NoData: none is.
     """
+    if not since:
+        raise click.UsageError("--since: an empty name is no revision: give one (is a variable unset?).")
     measured = {entry.commit: None for one in series for entry in one.entries if entry.commit is not None}
     found: Collection[str] = frozenset(
         commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)
@@ -142,7 +145,7 @@ def _known(since: str, series: Sequence[Series]) -> Collection[str]:
             revision = repository.find(since)
             found = measured.keys() & {revision.id} or measured.keys() & repository.reachable(revision)
         except GitError as error:
-            why = f" git: {error}."
+            why = f" git: {str(error).removesuffix('.')}."
     if not found:
         raise NoData(
             printable(

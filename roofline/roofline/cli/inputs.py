@@ -118,9 +118,11 @@ def named_case(case: str, points: Sequence[Point], where: str, unreadable: Seque
 
     :param where: the results, as a message names them.
     :param unreadable: cases whose record can't be read.
-    :raises click.UsageError: none has, or several.
+    :raises click.UsageError: none has, or several; or it is empty, and would be a part of all.
     :raises NoData: it is one that can't be read.
     """
+    if not case:
+        raise click.UsageError("an empty name is no case: give an id or a part of one (is a variable unset?).")
     exact = [point for point in points if point.id == case]
     if exact:
         return exact

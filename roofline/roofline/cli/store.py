@@ -10,6 +10,7 @@ from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, res
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, OutputFolder, table_options
 from roofline.files.decoding import ReadError
+from roofline.files.places import shown
 from roofline.show.export import LacksPyarrow
 from roofline.store.adding import NoStoreError
 from roofline.store.adding import add as add_files
@@ -48,15 +49,15 @@ def add(store: Path, results: tuple[Path, ...], devices: Path | None) -> None:
     except ReadError as error:
         raise NoData(str(error)) from error
     except OSError as error:
-        raise click.UsageError(printable(f"{store}: can't be written ({error.strerror or error}).")) from error
+        raise click.UsageError(printable(f"{shown(store)}: can't be written ({error.strerror or error}).")) from error
     for line in (*(f"skipped {reason}" for reason in added.skipped), *added.notes):
         say(line, err=True)
     known = f"; {counted(added.known, 'run')} there already" if added.known else ""
-    say(f"{store}: {counted(added.runs, 'run')} with {counted(added.cases, 'case')} added{known}", err=True)
+    say(f"{shown(store)}: {counted(added.runs, 'run')} with {counted(added.cases, 'case')} added{known}", err=True)
     if added.refused:
         raise NoData(some_of(added.refused))
     if not added.runs and not added.known:
-        raise NoData(printable(f"no result to add: {some_of(list(map(str, results)))}."))
+        raise NoData(printable(f"no result to add: {some_of(list(map(shown, results)))}."))
 
 
 @store.command()
@@ -78,7 +79,7 @@ def query(store: Path, sql: str, output: Output, devices: Path | None) -> None:
     except ReadError as error:
         raise NoData(str(error)) from error
     except OSError as error:
-        raise click.UsageError(printable(f"{store}: can't be written ({error.strerror or error}).")) from error
+        raise click.UsageError(printable(f"{shown(store)}: can't be written ({error.strerror or error}).")) from error
 
 
 @store.command()
@@ -102,7 +103,7 @@ def export(store: Path, folder: Path, where: str | None) -> None:
     there = f"; {counted(exported.there, 'file')} there already" if exported.there else ""
     say(f"{folder}: {counted(exported.written, 'file')} written{there}", err=True)
     if not exported.written and not exported.there:
-        raise NoData(printable(f"{store}: no run has a case with {where}."))
+        raise NoData(printable(f"{shown(store)}: no run has a case with {where}."))
 
 
 def _tell(line: str) -> None:

@@ -26,6 +26,11 @@ def url_of(path: Path) -> str | None:
     return None if found is None or os.path.lexists(path) else f"{found['scheme']}://{found['rest']}"
 
 
+def shown(path: Path) -> str:
+    """The path or the URL, as somebody writes it."""
+    return url_of(path) or str(path)
+
+
 def file_system_of(url: str) -> tuple[Any, str]:
     """Give the file system of fsspec behind a URL, and the path there.
 

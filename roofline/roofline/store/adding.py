@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from roofline.files.decoding import ReadError
-from roofline.files.places import is_empty, write_whole
+from roofline.files.places import is_empty, shown, write_whole
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import content_of_result, folders_without_results, read_file, result_files
 from roofline.results.stored_runs import MARKER, VERSION, is_store, run_paths
@@ -63,7 +63,7 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
     """
     is_new = not is_store(store)
     if is_new and not is_empty(store):
-        raise NoStoreError(f"{store}: no store, and not empty. Name a store, or a new or empty folder.")
+        raise NoStoreError(f"{shown(store)}: no store, and not empty. Name a store, or a new or empty folder.")
     paths = tuple(paths)
     added = Added(skipped=folders_without_results(paths))
     known = set() if is_new else {path.parent.name for path in run_paths(store)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.files.decoding import ReadError
-from roofline.files.places import file_system_of, names_below, url_of
+from roofline.files.places import file_system_of, names_below, shown, url_of
 from roofline.frames import FRAMES
 from roofline.machine.published import DeviceTable
 from roofline.results.stored_runs import ENDING, LACKS_PYARROW, REMEDY, RUNS, is_store
@@ -62,9 +62,9 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
         import duckdb
         import pyarrow  # noqa: F401 - DuckDB gives its tables
     except ImportError as error:
-        raise ReadError(f"{store}: {LACKS_PYARROW}") from error
+        raise ReadError(f"{shown(store)}: {LACKS_PYARROW}") from error
     if not is_store(store):
-        raise ReadError(f"{store}: no store. `roofline store add` makes one.")
+        raise ReadError(f"{shown(store)}: no store. `roofline store add` makes one.")
     with duckdb.connect() as connection:
         try:
             statements = connection.extract_statements(sql)
@@ -80,7 +80,7 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
             _make_views(connection, store, named or (RUNS, *FRAMES))
         except duckdb.Error as error:
             what = str(error).partition("\n")[0]
-            raise ReadError(f"{store}: can't be read ({what}). {REMEDY}") from error
+            raise ReadError(f"{shown(store)}: can't be read ({what}). {REMEDY}") from error
         try:
             return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
@@ -100,13 +100,13 @@ def _files(store: Path) -> dict[str, dict[str, str]]:
     try:
         names = names_below(store, ENDING)
     except OSError as error:
-        raise ReadError(f"{store}: can't be read ({error.strerror or error}).") from error
+        raise ReadError(f"{shown(store)}: can't be read ({error.strerror or error}).") from error
     files: dict[str, dict[str, str]] = defaultdict(dict)
     for name in names:
         table, _, batch = name.partition("/")
-        files[table][batch] = f"{url_of(store) or store}/{name}"
+        files[table][batch] = f"{shown(store)}/{name}"
     if not files[RUNS]:
-        raise ReadError(f"{store}: no run in it.")
+        raise ReadError(f"{shown(store)}: no run in it.")
     return files
 
 
@@ -120,7 +120,7 @@ def _make_tables(store: Path, tables: Sequence[str], devices: DeviceTable, tell:
     files = _files(store)
     lacking = [batch for batch in files[RUNS] if any(batch not in files[table] for table in tables)]
     if lacking:
-        tell(f"{store}: making {', '.join(LATER)} of what was added")
+        tell(f"{shown(store)}: making {', '.join(LATER)} of what was added")
     for _ in in_processes(partial(complete_batch, store, devices), lacking):
         pass
 
@@ -138,7 +138,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, store: Path, tables: Iter
     for table in tables:
         there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
         if table in AT_ONCE and (gone := sorted(files[RUNS].keys() - there.keys())):
-            raise ReadError(f"{store}/{table}/{gone[0]}: is gone, and its rows with it. {REMEDY}")
+            raise ReadError(f"{shown(store)}/{table}/{gone[0]}: is gone, and its rows with it. {REMEDY}")
         if there:
             connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
 

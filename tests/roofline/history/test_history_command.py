@@ -179,6 +179,14 @@ def test_the_gate(run: Run, tmp_path: Path, factors: list[float], since: tuple[s
         assert f"{commit(11)[:10]}..{commit(12)[:10]}" in err
 
 
+def test_a_revision_that_is_none_is_told(run: Run, up: Path) -> None:
+    """An empty one is an unset variable."""
+    code, _, err = run("history", up, "--since", "")
+    assert (code, "an empty name is no revision" in err) == (2, True)
+    code, _, err = run("history", up, "--since", "f" * 40)
+    assert (code, "Results are of" in err, ".. " in " ".join(err.split())) == (3, True, False)
+
+
 def test_without_a_gate_a_slower_case_is_only_shown(run: Run, up: Path) -> None:
     """And so is one that is too short."""
     assert run("history", up)[0] == 0

@@ -61,6 +61,8 @@ def test_a_case_has_its_own_figures_and_tables_have_all(
     rows = list(csv.DictReader(Path("report/kernels.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["kind"] for row in rows] == ["gemm", "elementwise", "copy"]
     assert run("report", file, "--case", "vgg")[0] == 2
+    code, _, err = run("report", file, "--case", "")
+    assert (code, "an empty name is no case" in err) == (2, True)
 
 
 def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

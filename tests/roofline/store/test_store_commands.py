@@ -350,12 +350,14 @@ def test_a_store_behind_a_url(run: Run, results: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     url = f"memory://{tmp_path.name}/store"
     assert run("store", "add", url, results)[0] == 0
-    assert "2 runs there already" in run("store", "add", url, results)[2]
+    err = run("store", "add", url, results)[2]
+    assert f"{url}: " in err
+    assert "2 runs there already" in err
     assert count(run, url) == len(rl.load(results).cases) == len(rl.load(url).cases)
     assert run("points", url, "--format", "csv")[1].count("\n") == len(rl.load(results).cases) + 1
     assert run("store", "export", url, tmp_path / "out")[0] == 0
     code, _, err = run("store", "query", f"memory://{tmp_path.name}/none", "SELECT 1")
-    assert (code, "no store" in err) == (3, True)
+    assert (code, f"memory://{tmp_path.name}/none: no store" in " ".join(err.split())) == (3, True)
 
 
 @pytest.mark.parametrize("lacking", ["pyarrow", "duckdb"])
