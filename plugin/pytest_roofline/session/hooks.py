@@ -156,8 +156,9 @@ class SessionHooks:
             raise pytest.UsageError(f"{error}. Make room there, or choose another folder.") from error
 
     def _note_begin(self, item: pytest.Item) -> None:
-        """Say in the journal which test runs: if the process dies in it, nobody else can."""
-        if self._run.file is not None:
+        """Say in the journal which test runs in this process: if that dies in it, nobody else can."""
+        elsewhere = self._run.options.isolate and item.get_closest_marker("roofs") is None
+        if self._run.file is not None and not elsewhere:
             with suppress(ResultsError):  # a disk that is full is told of when the test has ended
                 self._run.file.append({"began": item.nodeid})
 

@@ -134,3 +134,29 @@ def test_its_plugin_is_for_its_processes_alone(project: pytest.Pytester) -> None
     run = project.runpytest_subprocess("-p", "pytest_roofline.workers.isolated")
     assert run.ret == 4
     run.stderr.fnmatch_lines(["ERROR: pytest_roofline.workers.isolated is for the processes that --isolate starts.*"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(project: pytest.Pytester) -> None:
+    """The case has a process of its own, so it isn't to blame."""
+    project.makepyfile(
+        """
+        import os, torch
+        from pathlib import Path
+        from torch import nn
+
+        def test_a(roofline):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+        def test_b(roofline):
+            if not Path("killed").exists():
+                Path("killed").touch()
+                os.kill(os.getppid(), 9)
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+        """
+    )
+    assert project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off").ret == -9
+    run = project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off", "--roofline-resume")
+    run.assert_outcomes(passed=1, deselected=1)
+    assert list(records(results(project))) == ["test_a", "test_b"]
+    assert session(project).not_measured == ()
