@@ -8,6 +8,7 @@ import multiprocessing
 import multiprocessing.popen_forkserver
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,8 @@ def _run(command: list[str], folder: str, environment: dict[str, str], out: str,
     # The garbage collector would touch all that is loaded, and so copy it from the parent: it stays set aside.
     gc.freeze()
     gc.unfreeze = lambda: None
+    # A shell's background job ignores Ctrl-C, and so does all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in ((1, out), (2, err)):
         stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(stream, number)

@@ -210,6 +210,7 @@ class Interrupted(subprocess.Popen):
         time.sleep(0)
 
 system.subprocess.Popen = Interrupted
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 system.run_program(["sleep", "600"], timeout_s=600, environment={"PATH": "/usr/bin:/bin"})
 """
 """A process to which the signal comes while it starts a program."""

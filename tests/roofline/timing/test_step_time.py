@@ -75,7 +75,7 @@ def test_every_table_has_the_same_figure(tmp_path: Path, old: Path, schema: int)
     assert by_name["step_time_mean_s"] == pytest.approx(MEAN_S)
     assert by_name["rounds"] == 13
     assert sessions_table([point]).rows[0].step_time_s == pytest.approx(0.1)
-    assert observe_record(record, point.benchmark.stats, "").step_time_s == pytest.approx(0.1)
+    assert observe_record(record, point.benchmark.stats, "").value == pytest.approx(0.1)
     taken_apart = break_down(record, point.roofs, point.sol)
     assert taken_apart is not None
     assert taken_apart.step_s == pytest.approx(0.1)
