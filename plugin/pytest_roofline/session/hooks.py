@@ -116,6 +116,11 @@ class SessionHooks:
             gated = self._run.check(_width(self._config))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = gated
+        lost = [one.id for one in run.session().not_measured if one.outcome != "skipped"]
+        if session.exitstatus == pytest.ExitCode.OK and run.earlier is not None and lost:
+            # No test of this process failed: those did before it.
+            run.printed.append(f"FAILED before the run was resumed, without a number: {some_of(lost, _NAMED)}")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _tell_not_held(self) -> bool:
         """Whether all that bounds were to be asserted of had a number. What was skipped, or no test is of, passes."""

@@ -53,7 +53,7 @@ def test_a_case_that_hangs_ends_the_run(project: pytest.Pytester, monkeypatch: p
     assert [(one["id"], one["outcome"]) for one in content[KEY]["not_measured"]] == [("test_b", "timeout")]
     assert content[KEY]["not_run"] == ["test_c"]
     resumed = project.runpytest_subprocess(*MEASURE, "--roofline-resume")
-    assert resumed.ret == 0
+    assert resumed.ret == pytest.ExitCode.TESTS_FAILED
     (path,) = (one for one in (project.path / "results").rglob("*.json") if one.is_file())
     done: dict[str, Any] = json.loads(path.read_text())
     assert [row["name"] for row in done["benchmarks"]] == ["test_a", "test_c"]

@@ -71,7 +71,7 @@ def document(run: pytest.Pytester) -> dict[str, Any]:
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 def test_a_case_in_which_the_process_died_is_left_out(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told and stands in the file with its reason; what was measured before stays as it was."""
+    """It stands in the file with its reason, and the exit code tells; what was measured before stays as it was."""
     left = end(three, monkeypatch, "b", 9)
     assert left.suffix == ".journal"
     result, ran = resumed(three, "--deselect", f"{_file(three)}::test_a")
@@ -81,7 +81,8 @@ def test_a_case_in_which_the_process_died_is_left_out(three: pytest.Pytester, mo
     result, ran = resumed(three)
     result.stdout.fnmatch_lines(["resumed: 2 of 3 cases of *.journal have ended; 1 are left."], consecutive=False)
     result.stdout.fnmatch_lines(["left out: the run ended without a word in *::test_b. Measure it by itself."])
-    assert (result.ret, ran) == (0, ["c"])
+    assert (result.ret, ran) == (1, ["c"])
+    result.stdout.fnmatch_lines(["FAILED before the run was resumed, without a number: test_b"])
     content = document(three)
     assert [row["name"] for row in content["benchmarks"]] == ["test_a", "test_c"]
     assert content["benchmarks"][0]["stats"]["data"] == before["stats"]["data"]
