@@ -116,8 +116,7 @@ class SessionHooks:
             gated = self._run.check(_width(self._config))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = gated
-        lost = [one.id for one in run.session().not_measured if one.outcome != "skipped"]
-        if session.exitstatus == pytest.ExitCode.OK and run.earlier is not None and lost:
+        if session.exitstatus == pytest.ExitCode.OK and run.earlier is not None and (lost := _lost(run)):
             # No test of this process failed: those did before it.
             run.printed.append(f"FAILED before the run was resumed, without a number: {some_of(lost, _NAMED)}")
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -283,6 +282,11 @@ def _stopped_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _lost(run: Run) -> list[str]:
+    """The cases that should have a number and have none."""
+    return [one.id for one in run.session().not_measured if one.outcome != "skipped"]
 
 
 def commit_info(config: pytest.Config) -> dict[str, Any]:
