@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,9 @@ from numpy.typing import NDArray
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_stored import recordings, see
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.history.change_points import SHORTEST, Levels, find_levels
-from roofline.history.judged_series import Settings, judge_all
-from roofline.history.series import Entry, Series
+from roofline.histories.change_points import SHORTEST, Levels, find_levels
+from roofline.histories.judged_series import Settings, judge_all
+from roofline.histories.series import Entry, Series
 
 Values = NDArray[np.float64]
 """Logarithms of step times, in order of time."""
@@ -55,15 +54,11 @@ def levels_of(values: Values) -> Levels:
 
 def levels_together(histories: Sequence[Values]) -> list[Levels]:
     """Judge histories together, as a command judges what it reads."""
-    days = [f"{datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day):%Y-%m-%d}" for day in range(POINTS)]
     series = [
         Series(
             case=str(number),
             machine="",
-            entries=tuple(
-                Entry(started_at=day, commit=None, dirty=False, sessions=1, step_time_s=time_s, setup={})
-                for day, time_s in zip(days, np.exp(values).tolist(), strict=True)
-            ),
+            entries=tuple(Entry(sessions=(), step_time_s=time_s) for time_s in np.exp(values).tolist()),
         )
         for number, values in enumerate(histories)
     ]

@@ -23,10 +23,10 @@ from roofline.cli.output import emit, tell, write_bytes
 from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
 from roofline.comparison.effects.verdict import CONFIDENCE
 from roofline.comparison.gate import judge
-from roofline.history.change_points import LacksRuptures
-from roofline.history.history_table import By, history_table
-from roofline.history.judged_series import JudgedSeries, Settings, found_in, judge_all
-from roofline.history.series import Series, series_of
+from roofline.histories.change_points import LacksRuptures
+from roofline.histories.history_table import By, history_table
+from roofline.histories.judged_series import JudgedSeries, Settings, found_in, judge_all
+from roofline.histories.series import Series, series_of
 from roofline.model.points import Point, cases, place_all
 from roofline.text.printable import printable, say
 from roofline.text.units import some_of
@@ -158,7 +158,7 @@ def _known(since: str, series: Sequence[Series]) -> Collection[str]:
 
 def _draw(judged: Sequence[JudgedSeries], path: Path) -> None:
     # matplotlib takes half a second to load.
-    from roofline.history.history_figure import history_figure
+    from roofline.histories.history_figure import history_figure
     from roofline.plots.style import save
 
     save(history_figure(judged), path, "svg" if path.suffix.lower() == ".svg" else "png", write_bytes)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline.comparison.observations.runs import setup_differences
-from roofline.history.change_points import Change, Levels
-from roofline.history.judged_series import JudgedSeries, Settings, name_of
-from roofline.history.series import Entry, commits_between
+from roofline.histories.change_points import Change, Levels
+from roofline.histories.judged_series import JudgedSeries, Settings, name_of
+from roofline.histories.series import Entry, commits_between
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import counted, first_lines, minute, named, percent, signed, signed_range, significant
 
@@ -87,6 +87,18 @@ def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: B
         rows=rows,
         display=[column for column in display if not (one_machine and column.name == "machine")],
         notes=[*_notes(judged, in_full=in_full), *left_out],
+    )
+
+
+def changes_table(judged: Sequence[JudgedSeries]) -> Table[Any]:
+    """Show the changes alone, a row each in the order of the series.
+
+    :param judged: at least one, of one machine.
+    """
+    columns = _displayed(judged[0].settings.confidence)
+    rows = [row for one in judged for row in _levels_of(one) if row.change is not None]
+    return Table(
+        title=sentence(judged), columns=[column for column in columns if column.name in _OF_CHANGES], rows=rows
     )
 
 
@@ -192,6 +204,9 @@ def _level_columns(confidence: float) -> list[Column[Any]]:
     ]
 
 
+_OF_CHANGES = ("case", "verdict", "change", "interval", "started_at", "commits", "surely", "points", "step_time_s")
+
+
 def _displayed(confidence: float) -> list[Column[Any]]:
     """Where space is short, what gives way last is what a level is: verdict, change and time."""
     sure = f"{significant(100 * confidence, 2)} %"
@@ -236,7 +251,7 @@ _POINT_COLUMNS: tuple[Column[Any], ...] = (
     _time("started_at", "started (UTC)", lambda row: row.entry.started_at),
     words("commit", get="entry.commit", show=lambda commit: str(commit)[:10]),
     words("changed", "with changes", "entry.dirty", lambda dirty: "yes" if dirty else "no", dtype="boolean"),
-    number("sessions", get="entry.sessions", dtype="Int64"),
+    number("sessions", get=lambda row: len(row.entry.sessions), dtype="Int64"),
     seconds("step_time_s", "step", "entry.step_time_s"),
     seconds("level_s", "level"),
     _CHANGE,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Found
-from roofline.history.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels
-from roofline.history.series import Series, commits_between
+from roofline.comparison.judged_case import Settings as OfComparison
+from roofline.histories.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels, surest_chance
+from roofline.histories.series import Series, commits_between
 from roofline.text.units import counted, first_lines, signed, signed_range
 
 
@@ -22,6 +23,10 @@ class Settings:
 
     least_effect: float = LEAST_EFFECT
     confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        """:raises ValueError: out of its range, which is that of a comparison."""
+        OfComparison(least_effect=self.least_effect, confidence=self.confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,19 +98,40 @@ def judge_all(series: Sequence[Series], settings: Settings, known: Collection[st
     """Judge every series; what became slower stands first, then other changes, drifts, and what is too short last.
 
     :param known: the commits of a revision and of all before it: what is asked about came later. Default: all is.
-    :raises roofline.history.change_points.LacksRuptures: it isn't installed.
+    :raises roofline.histories.change_points.LacksRuptures: it isn't installed.
     """
     last_known: dict[str, str] = {}
     for one in series:
         times = [entry.started_at for entry in one.entries if known is not None and entry.commit in known]
         last_known[one.machine] = max(last_known.get(one.machine, ""), *times, "")
     sinces = [_since(one, last_known[one.machine]) if known is not None else 0 for one in series]
-    found = _levels_of_all(series, sinces, settings)
+    level = _level(_chances(series, settings), settings)
     judged = [
-        JudgedSeries(series=one, settings=settings, levels=levels, by_revision=known is not None, since=since)
-        for one, levels, since in zip(series, found, sinces, strict=True)
+        JudgedSeries(
+            series=one,
+            settings=settings,
+            levels=_levels_of(one, since, settings, level),
+            by_revision=known is not None,
+            since=since,
+        )
+        for one, since in zip(series, sinces, strict=True)
     ]
     return sorted(judged, key=lambda one: (not one.slower, not one.changes, not one.drifts, one.levels is None))
+
+
+def judge_changed(series: Sequence[Series], settings: Settings) -> list[JudgedSeries]:
+    """Judge as `judge_all` does, and keep what changed, in the order given. Much quicker where little has.
+
+    :raises roofline.histories.change_points.LacksRuptures: it isn't installed.
+    """
+    chances = _chances(series, settings)
+    level = _level(chances, settings)
+    judged = (
+        JudgedSeries(series=one, settings=settings, levels=_levels_of(one, 0, settings, level))
+        for one, chance in zip(series, chances, strict=True)
+        if chance is not None and chance < 1
+    )
+    return [one for one in judged if one.changes]
 
 
 def _since(series: Series, last: str) -> int | None:
@@ -113,32 +139,34 @@ def _since(series: Series, last: str) -> int | None:
     return sum(entry.started_at <= last for entry in series.entries) if last else None
 
 
-def _levels_of_all(series: Sequence[Series], sinces: Sequence[int | None], settings: Settings) -> list[Levels | None]:
-    """What each series shows, so surely that of those with a change told no more than asked for have none.
+def _chances(series: Sequence[Series], settings: Settings) -> list[float | None]:
+    """How likely the surest change of each series is by chance; None of those too short to show one."""
+    level = 1 - settings.confidence
+    return [
+        surest_chance(one.times_s, level=level, least=settings.least_effect) if len(one.entries) >= SHORTEST else None
+        for one in series
+    ]
+
+
+def _level(chances: Iterable[float | None], settings: Settings) -> float:
+    """So sure must a change be that of the series with one told no more than asked for have none.
 
     Y. Benjamini, Y. Hochberg, "Controlling the False Discovery Rate", Journal of the Royal Statistical Society B 57
     (1995): where no series has a change, that any is told one is no likelier, either.
     """
     level = 1 - settings.confidence
-
-    def levels_of(one: Series, since: int | None, level: float) -> Levels | None:
-        if len(one.entries) < SHORTEST:
-            return None
-        return find_levels(
-            one.times_s,
-            level=level,
-            confidence=settings.confidence,
-            least=settings.least_effect,
-            asked=since or None,
-        )
-
-    def levels_of_each(level: float) -> list[Levels | None]:
-        return [levels_of(one, since, level) for one, since in zip(series, sinces, strict=True)]
-
-    chances = sorted(levels.chance for levels in levels_of_each(level) if levels is not None)
-    sure = [rank for rank, chance in enumerate(chances, 1) if chance <= level * rank / len(chances)]
+    judged = sorted(chance for chance in chances if chance is not None)
+    sure = [rank for rank, chance in enumerate(judged, 1) if chance <= level * rank / len(judged)]
     # As sure as one more would have to be: so each series says what would have been told of it.
-    return levels_of_each(level * min(1.0, (max(sure, default=0) + 1) / max(1, len(chances))))
+    return level * min(1.0, (max(sure, default=0) + 1) / max(1, len(judged)))
+
+
+def _levels_of(one: Series, since: int | None, settings: Settings, level: float) -> Levels | None:
+    if len(one.entries) < SHORTEST:
+        return None
+    return find_levels(
+        one.times_s, level=level, confidence=settings.confidence, least=settings.least_effect, asked=since or None
+    )
 
 
 def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_full: bool) -> list[Found]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from roofline.history.change_points import LevelModel, Levels, find_levels
+from roofline.histories.change_points import Levels, find_levels
+from roofline.histories.level_model import LevelModel
 
 pytest.importorskip("ruptures", reason="needs the extra history")
 

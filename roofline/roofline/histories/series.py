@@ -21,16 +21,29 @@ _COMMIT = 10
 class Entry:
     """One session of a case, or all sessions of one set, which are of one hour and one code.
 
-    ``step_time_s`` is the geometric mean of the sessions'. ``started_at`` is that of the first: UTC, ISO 8601.
-    ``setup`` is what may make the same code faster or slower, in words.
+    ``sessions`` are in order of time, ``step_time_s`` is the geometric mean of theirs. All else is told of the first.
     """
 
-    started_at: str
-    commit: str | None
-    dirty: bool
-    sessions: int
+    sessions: tuple[Point, ...]
     step_time_s: float
-    setup: Mapping[str, str]
+
+    @property
+    def started_at(self) -> str:
+        """UTC, ISO 8601."""
+        return self.sessions[0].result.when
+
+    @property
+    def commit(self) -> str | None:
+        return self.sessions[0].result.commit
+
+    @property
+    def dirty(self) -> bool:
+        return bool(self.sessions[0].result.commit_dirty)
+
+    @property
+    def setup(self) -> Mapping[str, str]:
+        """What may make the same code faster or slower, in words."""
+        return setup_of(self.sessions[0].result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +87,9 @@ def _set_of(point: Point) -> str:
 
 
 def _entry(sessions: Sequence[tuple[Point, Observation]]) -> Entry:
-    first = sessions[0][0].result
     return Entry(
-        started_at=first.when,
-        commit=first.commit,
-        dirty=bool(first.commit_dirty),
-        sessions=len(sessions),
+        sessions=tuple(point for point, _ in sessions),
         step_time_s=math.exp(statistics.fmean(math.log(seen.value) for _, seen in sessions)),
-        setup=setup_of(first),
     )
 
 

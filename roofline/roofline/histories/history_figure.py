@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from roofline.history.change_points import Change
-from roofline.history.history_table import sentence
-from roofline.history.judged_series import JudgedSeries, name_of
-from roofline.history.series import commits_between
+from roofline.histories.change_points import Change
+from roofline.histories.history_table import sentence
+from roofline.histories.judged_series import JudgedSeries, name_of
+from roofline.histories.series import commits_between
 from roofline.plots.layout import draw_around, draw_heading
 from roofline.plots.style import DARK, SMALL, handle, new_figure, tidy
 from roofline.text.units import counted, minute, percent, scaled, signed
