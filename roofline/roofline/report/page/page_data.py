@@ -20,7 +20,7 @@ from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
 from roofline.report.page.remarks import REMARK_COLUMNS, remarks
 from roofline.report.page.roofline_data import roofline_data
-from roofline.report.page.sessions_data import has_history, history_data, rounds_data
+from roofline.report.page.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.verdicts_data import verdicts_data, with_baseline
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
@@ -190,9 +190,11 @@ class PageData:
 
     def histories(self) -> Iterator[Data | None]:
         """Each machine's cases session by session, in the order of the overview; None where no case has a history."""
+        changed, why_not = changed_histories([point for section in self._sections for point in section.sessions])
         for section in self._sections:
+            own = changed.get(section.machine, ())
             known = has_history(section.sessions)
-            yield history_data(section.sessions, section.points, self._panels.number) if known else None
+            yield history_data(section.sessions, section.points, self._panels.number, own, why_not) if known else None
 
     def comparison(self) -> Data | None:
         """Machines beside each other; None where there is one."""

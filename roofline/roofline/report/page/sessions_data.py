@@ -5,14 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
+from roofline.comparison.effects.verdict import CONFIDENCE
+from roofline.histories.change_points import SHORTEST, LacksRuptures
+from roofline.histories.history_table import changes_table
+from roofline.histories.judged_series import JudgedSeries, Settings, judge_changed
+from roofline.histories.series import commits_between, series_of
 from roofline.model.points import Point
 from roofline.plots.style import style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
 from roofline.show.columns import pick
+from roofline.show.machines import Machine, machine_of
 from roofline.show.tables import Column
-from roofline.text.units import minute
+from roofline.text.units import minute, percent, signed
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
 _LEAST_SESSIONS = 3
@@ -21,6 +27,11 @@ _READ_HISTORY = (
     "Step time of each session relative to the median of the case's sessions; bars: margins; invalid results stand in"
     " the table alone; a point opens the panel of its session"
 )
+_READ_CHANGES = (
+    "Upright lines: where a level changed, as roofline history finds it; shaded: where that surely lies"
+    f" ({percent(CONFIDENCE)})"
+)
+_NO_CHANGES = f"No level is known to have changed; that can be known of a case with {SHORTEST} sessions or more"
 
 _HISTORY: tuple[Column[Point], ...] = (*pick("case"), *SESSION_COLUMNS, *pick("file"))
 
@@ -62,16 +73,46 @@ def has_history(sessions: Sequence[Point]) -> bool:
     return bool(_histories(sessions))
 
 
-def history_data(sessions: Sequence[Point], points: Sequence[Point], number: Callable[[Point], int | None]) -> Data:
+def changed_histories(sessions: Sequence[Point]) -> tuple[dict[Machine, list[JudgedSeries]], str | None]:
+    """Judge the histories of all machines together, as `roofline history` does: those that changed, by machine.
+
+    :returns: and why there are none, where they can't be judged.
+    """
+    of_case: dict[object, list[Point]] = {}
+    for point in sessions:
+        of_case.setdefault((machine_of(point), point.workload), []).append(point)
+    # To observe a session takes time, too.
+    long = [point for of_one in of_case.values() if len(of_one) >= SHORTEST for point in of_one]
+    if not long:
+        return {}, None
+    try:
+        judged = judge_changed(series_of(long)[0], Settings())
+    except LacksRuptures as error:
+        return {}, f"No changes are marked. {error}"
+    found: dict[Machine, list[JudgedSeries]] = {}
+    for one in judged:
+        found.setdefault(machine_of(one.series.entries[0].sessions[0]), []).append(one)
+    return found, None
+
+
+def history_data(
+    sessions: Sequence[Point],
+    points: Sequence[Point],
+    number: Callable[[Point], int | None],
+    changed: Sequence[JudgedSeries] = (),
+    why_not: str | None = None,
+) -> Data:
     """Each case that has a history, session by session: a table in order of time, and places of a chart.
 
     ``of`` has for each row of the table that of its case among the newest, ``points`` the places: the row, the run on
     the axis of ``runs``, the step time relative to the median of its case, and the margin on the same scale. ``colors``
     are those of the cases, by the row among the newest: each has its own, as several of one model are drawn.
+    ``changes`` are a table, and a place of the chart for each of its rows; None where there is none.
 
     :param sessions: all results of the machine's cases.
     :param points: the newest, all rows of its table, in their order.
     :param number: that of a result, by which it is opened; None where it can't be.
+    :param changed: the histories that changed; ``why_not``: why none is known.
     """
     row_of = {point.workload: row for row, point in enumerate(points)}
     histories = sorted(_histories(sessions), key=lambda history: row_of[history[0].workload])
@@ -79,6 +120,7 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], number: Cal
     runs = {_run_of(point): point.result for point in sorted(rows, key=_run_of)}
     of = [row_of[point.workload] for point in rows]
     drawn = [str(row) for row in dict.fromkeys(of)]
+    place_of = {run: place for place, run in enumerate(runs)}
     colors = style_for(drawn, ())
     return {
         "table": table_data(_HISTORY, rows, opens=[number(point) for point in rows], extra=("file",)),
@@ -87,9 +129,44 @@ def history_data(sessions: Sequence[Point], points: Sequence[Point], number: Cal
         "runs": [
             [text for text in (minute(run.when), short_commit(run.commit or "")) if text] for run in runs.values()
         ],
-        "points": _places(histories, {run: place for place, run in enumerate(runs)}),
-        "notes": [_READ_HISTORY],
+        "points": _places(histories, place_of),
+        "changes": _changes(changed, number, {id(point): row for row, point in enumerate(rows)}, place_of),
+        "notes": [_READ_HISTORY, why_not or (_READ_CHANGES if changed else _NO_CHANGES)],
     }
+
+
+def _changes(
+    changed: Sequence[JudgedSeries],
+    number: Callable[[Point], int | None],
+    row_of: Mapping[int, int],
+    place_of: Mapping[tuple[str, str], int],
+) -> Data | None:
+    """Places are those of runs, ``at`` lies between two. ``row`` is that of the first session after the change.
+
+    :param row_of: the row of each session in the table of all.
+    """
+    if not changed:
+        return None
+    places: list[Data] = []
+    opens: list[int | None] = []
+    for one in changed:
+        first, last = ([place_of[_run_of(entry.sessions[end])] for entry in one.series.entries] for end in (0, -1))
+        for change in one.changes:
+            before, after = one.series.entries[change.place - 1], one.series.entries[change.place]
+            opens.append(number(after.sessions[0]))
+            places.append(
+                {
+                    "row": row_of[id(after.sessions[0])],
+                    "change": rounded(change.effect.ratio - 1),
+                    "text": signed(change.effect.ratio - 1),
+                    "commits": commits_between(before, after),
+                    "at": (last[change.place - 1] + first[change.place]) / 2,
+                    "from": last[change.earliest - 1],
+                    "to": first[change.latest],
+                }
+            )
+    table = changes_table(changed)
+    return {"places": places, "table": table_data(table.columns, table.rows, opens=opens)}
 
 
 def _places(histories: Sequence[Sequence[Point]], place_of: Mapping[tuple[str, str], int]) -> list[Data]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import roofline as rl
 from roofline.machine.published import load
-from roofline.model.points import Point, points_of
+from roofline.model.points import Point, place_all, points_of
 from roofline.report.page import page_data
 from roofline.report.page.page_data import PageData
 from roofline.report.page.panel import panels as panels_of_page
 from roofline.report.page.panel.case_data import case_data, command_of, figure_names
-from roofline.results.reader import read_file
+from roofline.results.reader import read, read_file
 from roofline.schema.record import Check, Flag, NotMeasured, Rounds
 from tests.roofline import build
+from tests.roofline.histories.made import UP, commit, nights
 
 
 def points(tmp_path: Path, *records: Any, **changes: Any) -> tuple[Point, ...]:
@@ -418,6 +421,37 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
     assert (made["table"]["opens"], made["colors"]) == ([3, 4, 2, 1], {"1": "#0072B2"})
     assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "012345678"])
     assert list(PageData(shown[:4]).histories()) == [None]
+
+
+def test_a_change_of_level_stands_in_the_history(tmp_path: Path) -> None:
+    """Between the runs where `roofline history` finds it, as wide as it may lie, and in a table, which opens the first
+    session after it.
+    """
+    pytest.importorskip("ruptures", reason="needs the extra history")
+    data = PageData(place_all(read([nights(tmp_path, UP)]).files, load(None)))
+    (made,) = data.histories()
+    assert made is not None
+    (change,) = made["changes"]["places"]
+    (told,) = (one for one in rl.history(tmp_path).judged if one.changes)
+    (of_command,) = told.changes
+    assert change["change"] == pytest.approx(of_command.effect.ratio - 1, rel=1e-5)
+    assert (change["at"], change["commits"]) == (11.5, f"{commit(11)[:10]}..{commit(12)[:10]}")
+    assert (change["from"], change["to"]) == (of_command.earliest - 1, of_command.latest)
+    assert made["table"]["shown"][change["row"]][:2] == ["resnet50-train-b32-fp32", "2026-01-13 00:00"]
+    table = made["changes"]["table"]
+    assert [row[:3] for row in table["shown"]] == [["resnet50-train-b32-fp32", "slower", change["text"]]]
+    assert table["opens"] == [made["table"]["opens"][change["row"]]]
+
+
+def test_without_ruptures_no_change_is_marked_and_the_page_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history itself stays."""
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+    (made,) = PageData(place_all(read([nights(tmp_path, UP)]).files, load(None))).histories()
+    assert made is not None
+    assert (made["changes"], len(made["runs"])) == (None, 20)
+    assert "pip install 'pytest-roofline[history]'" in made["notes"][-1]
 
 
 def test_an_older_session_has_a_panel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,16 @@ from unittest.mock import ANY
 import pytest
 
 from roofline.machine.published import load
-from roofline.model.points import points_of
+from roofline.model.points import place_all, points_of
 from roofline.report.page.cells import table_data
 from roofline.report.page.compact import compacted
 from roofline.report.page.page_files import write_page
+from roofline.results.reader import read
 from roofline.schema.record import Rounds
 from roofline.show.tables import seconds, share, words
 from roofline.text.units import scaled
 from tests.roofline import build
+from tests.roofline.histories.made import UP, commit, nights
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives the browser")
 CHROMIUM = shutil.which("chromium")
@@ -128,6 +130,25 @@ def test_a_toggle_takes_cases_of_all_machines_away(shown: sync_api.Page, index: 
     assert (beside.locator("path.point").count(), beside.locator("tbody tr").count()) == (4, 2)
     beside.get_by_label("infer").uncheck()
     assert (beside.locator("path.point").count(), beside.locator("tbody tr").count()) == (2, 0)
+    page.close()
+
+
+def test_a_change_of_level_is_marked_in_the_history(shown: sync_api.Page, tmp_path: Path) -> None:
+    """By a line, a shaded range, and its size with the commits between, as long as its case is chosen."""
+    pytest.importorskip("ruptures", reason="needs the extra history")
+    points = place_all(read([nights(tmp_path, UP)]).files, load(None))
+    page = shown.context.browser.new_page()
+    page.goto(write_page(points, tmp_path / "report")[0].as_uri())
+    page.locator("summary", has_text="History").click()
+    history = page.locator("details", has=page.locator("summary", has_text="History")).last
+    history.locator(".chart .main-svg").first.wait_for()
+    marks, texts = history.locator(".shapelayer path"), history.locator(".annotation-text")
+    assert (marks.count(), texts.count()) == (2, 1)
+    text = texts.text_content()
+    assert "resnet50-train-b32-fp32" in text
+    assert f"{commit(11)[:10]}..{commit(12)[:10]}" in text
+    page.locator("label", has_text="resnet50").uncheck()
+    sync_api.expect(texts).to_have_count(0)
     page.close()
 
 

@@ -226,8 +226,55 @@ function drawThroughput(holder, machine, shown) {
   }), CONFIG);
 }
 
+// Pixels.
+const CHANGE_LINE = 15;
+const CHANGE_CHARACTER = 6.2;
+// Texts above one another: the table has all.
+const CHANGE_ROWS = 5;
+
+// Lines, shaded ranges and texts of changes of level; those of several cases before one run share theirs. A text begins
+// at its line, or ends there in the right half, above those it would lie on. `width` is that of the plot in pixels.
+function marksOf(changes, names, runs, width) {
+  const together = new Map();
+  for (const one of changes) {
+    const key = `${one.at} ${one.commits}`;
+    together.set(key, [...(together.get(key) ?? []), one]);
+  }
+  const ends = [];
+  const marks = [...together.values()].sort(([a], [b]) => a.at - b.at).map((group) => {
+    const { at, commits } = group[0];
+    const sizes = [...group].sort((a, b) => a.change - b.change);
+    const [least, most] = [sizes[0], sizes.at(-1)];
+    const color = least.change > 0 ? "#D55E00" : most.change < 0 ? "#009E73" : ink("text");
+    const what = group.length === 1
+      ? `${least.text} ${names(least.row)}`
+      : `${group.length} cases ${least.text}${least.text === most.text ? "" : ` to ${most.text}`}`;
+    const left = at < runs / 2;
+    const place = (width * (at + 0.5)) / runs;
+    const length = CHANGE_CHARACTER * Math.max(what.length, commits.length);
+    const [from, to] = left ? [place, place + length] : [place - length, place];
+    const free = ends.findIndex((taken) => taken.every((one) => to < one.from || from > one.to));
+    const row = free < 0 ? ends.length : free;
+    ends[row] = [...(ends[row] ?? []), { from, to }];
+    const range = [Math.min(...group.map((one) => one.from)), Math.max(...group.map((one) => one.to))];
+    return { at, range, color, row, left, text: `${escaped(what)}<br>${escaped(commits)}` };
+  });
+  const upright = { yref: "paper", y0: 0, layer: "below" };
+  return {
+    room: 2 * CHANGE_LINE * Math.min(ends.length, CHANGE_ROWS),
+    shapes: marks.flatMap(({ at, range, color }) => [
+      { ...upright, type: "rect", y1: 1, x0: range[0], x1: range[1], fillcolor: color, opacity: 0.15, line: { width: 0 } },
+      { ...upright, type: "line", y1: 1, x0: at, x1: at, line: { color, width: 1.5 } },
+    ]),
+    annotations: marks.filter(({ row }) => row < CHANGE_ROWS).map(({ at, row, left, text }) => ({
+      x: at, y: 1, yref: "paper", yanchor: "bottom", yshift: 2 * CHANGE_LINE * row, xanchor: left ? "left" : "right",
+      align: left ? "left" : "right", showarrow: false, text, font: { size: 11, color: ink("text") },
+    })),
+  };
+}
+
 // A line for each case, over the runs in order of time.
-function drawHistory(holder, machine, { of, colors, points, runs, table }, shown) {
+function drawHistory(holder, machine, { of, colors, points, changes, runs, table }, shown) {
   const byCase = new Map();
   for (const one of points.filter(({ row }) => shown(row))) byCase.set(of[one.row], [...(byCase.get(of[one.row]) ?? []), one]);
   const order = Object.keys(colors);
@@ -245,12 +292,19 @@ function drawHistory(holder, machine, { of, colors, points, runs, table }, shown
       marker: { color, size: 7, symbol: SYMBOLS[order.indexOf(String(row)) % SYMBOLS.length] },
     };
   });
-  // A label takes 120 pixels.
-  const every = Math.ceil((120 * runs.length) / (widthOf(holder) - 110));
+  // A legend beside it takes about a fifth of the width; a label takes 120 pixels.
+  const width = (widthOf(holder) > 800 ? 0.8 : 1) * widthOf(holder) - 110;
+  const every = Math.ceil((120 * runs.length) / width);
   const labelled = runs.map((_, run) => run).filter((run) => run % every === 0);
+  const legend = legendOf(holder, traces.length);
+  const chosen = (changes?.places ?? []).filter(({ row }) => shown(row));
+  const { room, shapes, annotations } = marksOf(chosen, (row) => table.shown[row][0], runs.length, width);
   return Plotly.react(holder, traces, layoutOf(holder, {
-    ...legendOf(holder, traces.length),
-    margin: { l: 90, r: 20, t: 15, b: 60 },
+    ...legend,
+    height: legend.height + room,
+    shapes,
+    annotations,
+    margin: { l: 90, r: 20, t: 15 + room, b: 60 },
     xaxis: axis("", {
       tickangle: 0, range: [-0.5, runs.length - 0.5], tickvals: labelled, ticktext: labelled.map((run) => runs[run].map(escaped).join("<br>")),
     }),

@@ -247,12 +247,14 @@ const roofline = (() => {
       const label = `Sessions of each case of ${machine.title}`;
       const chart = element("div", { class: "chart", role: "img", "aria-label": `${label}; the table below has them` });
       const table = tableOf(found.table, { label, open: openCase });
+      const changes = found.changes && tableOf(found.changes.table, { label: `Changes of ${machine.title}`, open: openCase });
       const chosen = (row) => shown(found.of[row]);
       const draw = () => {
         table.choose(chosen);
+        changes?.choose((row) => chosen(found.changes.places[row].row));
         drawHistory(chart, machine, found, chosen);
       };
-      whole.append(chart, ...notes(found.notes), table);
+      whole.append(chart, ...notes(found.notes), ...(changes ? [element("h4", { text: "Changes" }), changes, element("h4", { text: "Sessions" })] : []), table);
       redraw.push(draw);
       keepDrawn(chart, draw);
       listen(
