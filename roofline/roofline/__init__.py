@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roofline import plot
-    from roofline.api import ReadError, audit, check, compare, devices, load, ncu, nsys, trace
+    from roofline.api import ReadError, audit, check, compare, devices, history, load, ncu, nsys, trace
 
-__all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "plot", "trace"]
+__all__ = ["ReadError", "audit", "check", "compare", "devices", "history", "load", "ncu", "nsys", "plot", "trace"]
 
 
 def __getattr__(name: str) -> Any:

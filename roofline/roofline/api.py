@@ -23,6 +23,10 @@ from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
 from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without
+from roofline.histories.history_table import history_table, sentence
+from roofline.histories.judged_series import JudgedSeries, judge_all
+from roofline.histories.judged_series import Settings as HistorySettings
+from roofline.histories.series import series_of
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
 from roofline.model.points import place_all
@@ -33,10 +37,11 @@ from roofline.profilers.ncu.kernel_sums import count, read_all
 from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import named_apart, read
+from roofline.results.same_session import told_apart
 from roofline.show.device_tables import devices_table
 from roofline.show.export import frame_of
 
-__all__ = ["ReadError", "audit", "check", "compare", "devices", "load", "ncu", "nsys", "trace"]
+__all__ = ["ReadError", "audit", "check", "compare", "devices", "history", "load", "ncu", "nsys", "trace"]
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,6 +138,59 @@ def check(
     settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by, figure=figure)
     comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
     return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
+
+
+class Histories:
+    """Each case over time, what changed first; ``str()`` of it is the command's line.
+
+    ``judged`` are the cases as objects, with their changes and what is known of each. The frames' ``attrs["notes"]``
+    have what must be known, and what was left out.
+    """
+
+    def __init__(self, judged: Sequence[JudgedSeries], left_out: Sequence[str]) -> None:
+        self.judged = tuple(judged)
+        self._left_out = tuple(left_out)
+
+    @cached_property
+    def levels(self) -> pd.DataFrame:
+        """A row for each level of a case: its verdict, the change it began with, and the commits between."""
+        return frame_of(history_table(self.judged, self._left_out, "level", in_full=True))
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """A row for each session of a case, or each set of them: its time and the level it is of."""
+        return frame_of(history_table(self.judged, self._left_out, "point", in_full=True))
+
+    def __str__(self) -> str:
+        return sentence(self.judged)
+
+    def __repr__(self) -> str:
+        return f"<Histories: {self}>"
+
+
+def history(
+    results: Paths,
+    *,
+    least_effect: float = LEAST_EFFECT,
+    confidence: float = CONFIDENCE,
+    devices: StrPath | None = None,
+) -> Histories:
+    """Put each case in order of time and find where its level changed, as ``roofline history RESULTS`` does.
+
+    :param least_effect: the least change of a level that matters, relative.
+    :param confidence: share of the cases told to have changed that did, on average.
+    :raises ReadError: a file can't be read, or no session has a case that can be used.
+    :raises ValueError: a setting out of its range.
+    :raises ImportError: ruptures isn't installed.
+    """
+    settings = HistorySettings(least_effect=least_effect, confidence=confidence)
+    reading = read(_paths(results))
+    files, again = told_apart(reading.files)
+    series, left_out = series_of(place_all(files, _table(devices)))
+    if not series:
+        raise ReadError("no session has a case that can be used.", *left_out)
+    skipped = [f"skipped {reason}" for reason in (*reading.skipped, *again)]
+    return Histories(judge_all(series, settings), [*left_out, *skipped])
 
 
 def ncu(files: Paths, *, nvtx_range: str | None = None) -> pd.DataFrame:

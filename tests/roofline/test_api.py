@@ -15,6 +15,7 @@ from roofline.frames import Results
 from roofline.schema.record import Rounds
 from tests.roofline import build
 from tests.roofline.comparison import sessions
+from tests.roofline.histories.made import UP, nights
 from tests.roofline.kernels import profiled
 
 
@@ -265,6 +266,21 @@ def test_check_is_the_gate(sides: tuple[Path, Path]) -> None:
     assert rl.check(base.parent / "same", baseline=base).passed is True
 
 
+def test_a_history_has_a_row_for_each_level_and_for_each_point(tmp_path: Path) -> None:
+    """Of the command's table, with the dtypes of a frame."""
+    pytest.importorskip("ruptures", reason="needs the extra history")
+    folder = nights(tmp_path, UP)
+    found = rl.history(folder)
+    assert str(found) == "History of 2 cases: 1 became slower"
+    levels, points = found.levels, found.points
+    assert levels["verdict"].astype("string").fillna("").tolist() == ["", "slower", "steady"]
+    assert levels["change"].dropna().between(0.09, 0.11).tolist() == [True]
+    assert str(points["started_at"].dtype) == "datetime64[us, UTC]"
+    assert len(points) == 40
+    with pytest.raises(ValueError, match=r"^confidence is 99: give "):
+        rl.history(folder, confidence=99)
+
+
 def test_errors_are_those_of_the_command(tmp_path: Path) -> None:
     """One class, which says what is wrong and what to do."""
     with pytest.raises(rl.ReadError, match=r"none\.json: can't be read"):
@@ -275,7 +291,7 @@ def test_errors_are_those_of_the_command(tmp_path: Path) -> None:
         rl.compare(tmp_path / "base", tmp_path)
 
 
-@pytest.mark.parametrize("function", [rl.load, rl.ncu, rl.nsys, rl.trace, rl.audit])
+@pytest.mark.parametrize("function", [rl.load, rl.history, rl.ncu, rl.nsys, rl.trace, rl.audit])
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
