@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,6 +63,7 @@ class Assessment:
         with _failures_of(spec, None):
             self._model = fake_model(spec, precision, self._fake)
         self._optimizer: torch.optim.Optimizer | None = None
+        self._steps: dict[int, StepNeeds] = {}
 
     @property
     def smallest_batch(self) -> int:
@@ -78,8 +79,15 @@ class Assessment:
     def step(self, batch: int) -> StepNeeds:
         """Count one step, in steady state: the optimiser has its state, and the last step's gradients are there.
 
+        It is counted once for each batch.
+
         :raises CannotAssess: the model doesn't take that batch.
         """
+        if batch not in self._steps:
+            self._steps[batch] = self._count(batch)
+        return self._steps[batch]
+
+    def _count(self, batch: int) -> StepNeeds:
         with self._fake, _failures_of(self.spec, batch):
             workload, step = self._steady(batch)
             batches = list(tensors_in(workload.batches.next()))
@@ -113,8 +121,9 @@ class Assessment:
 
         :raises CannotAssess: it refuses the next one as well, or no peak is predicted.
         """
+        known = {batch: needs.peak_byte for batch, needs in self._steps.items() if needs.peak_byte is not None}
         try:
-            return largest_batch(self.peak_byte, memory_byte, self.smallest_batch)
+            return largest_batch(self.peak_byte, memory_byte, self.smallest_batch, known)
         except CannotAssess:
             return largest_batch(self.peak_byte, memory_byte, self.smallest_batch + 1)
 
@@ -132,19 +141,25 @@ class Assessment:
         return workload, Step(workload)
 
 
-def largest_batch(peak_byte: Callable[[int], int], memory_byte: int, smallest: int = 1) -> int | None:
+def largest_batch(
+    peak_byte: Callable[[int], int], memory_byte: int, smallest: int = 1, counted: Mapping[int, int] | None = None
+) -> int | None:
     """The largest batch whose predicted peak is at most ``memory_byte``; None if the smallest is too large already.
+
+    :param counted: predicted peaks that are known already, by batch.
 
     A peak is the largest of several sums that each grow in proportion to the batch. So a straight line through two
     batches that fit leads to the answer or beyond it, and one from a batch that fits to one that doesn't leads to the
     answer or short of it.
     """
-    known = {smallest: peak_byte(smallest)}
-    if known[smallest] > memory_byte:
-        return None
-    fails = MOST + 1
+    known = dict(counted or {})
+    if all(peak > memory_byte for peak in known.values()):
+        known[smallest] = peak_byte(smallest)
+        if known[smallest] > memory_byte:
+            return None
+    fails = min((batch for batch, peak in known.items() if peak > memory_byte), default=MOST + 1)
     while (fits := max(batch for batch in known if known[batch] <= memory_byte)) < fails - 1:
-        guess = _on_the_line(known, fits, fails, memory_byte) if len(known) > 1 else _STRIDE * smallest
+        guess = _on_the_line(known, fits, fails, memory_byte) if len(known) > 1 else min(_STRIDE * fits, MOST)
         known[guess] = peak_byte(guess)
         if known[guess] > memory_byte:
             fails = guess

@@ -231,15 +231,18 @@ def test_a_constructor_that_looks_at_values_is_run_really() -> None:
 
 @pytest.mark.parametrize("smallest", [1, 2])
 @pytest.mark.parametrize("answer", [2, 3, 7, 8, 9, 64, 327, 5000])
-def test_the_largest_batch_that_fits(smallest: int, answer: int) -> None:
-    """It fits and one more doesn't, where the peak is the larger of two lines; few batches are tried."""
+@pytest.mark.parametrize("counted", [(), (5,), (2, 10), (40, 6000)])
+def test_the_largest_batch_that_fits(smallest: int, answer: int, counted: tuple[int, ...]) -> None:
+    """It fits and one more doesn't, where the peak is the larger of two lines; few batches are tried beside those that
+    are known.
+    """
     tried = []
 
     def peak(batch: int) -> int:
         tried.append(batch)
         return max(1000 + 3 * batch, 7 * batch - 200)
 
-    assert largest_batch(peak, peak(answer), smallest) == answer
+    assert largest_batch(peak, peak(answer), smallest, {batch: peak(batch) for batch in counted}) == answer
     assert len(tried) < 15
 
 
