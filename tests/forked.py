@@ -14,8 +14,14 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
+
+from tests.forked_children import fork_interpreters
 
 ROOT = Path(__file__).parents[1]
+
+CHILDREN = "TESTS_FORK_CHILDREN"
+"""In the environment of such a process, which takes it away: interpreters that it starts have torch, too."""
 
 # The server starts at its first use and stays. Its module is imported here, for pytester takes away what a test is the
 # first to import, and each test would start a server. It loads what a measured step needs beside torch, too: the
@@ -70,6 +76,8 @@ def _run(command: list[str], folder: str, environment: dict[str, str], out: str,
         stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(stream, number)
         os.close(stream)
+    if environment.pop(CHILDREN, None) is not None and (start := fork_interpreters()) is not None:
+        command, folder, environment = [sys.executable, *start.command], start.folder, start.environment
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -78,9 +86,13 @@ def _run(command: list[str], folder: str, environment: dict[str, str], out: str,
     sys.path[:] = [*given, *(path for path in sys.path if path not in ("", str(ROOT), *given))]
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
-    _, _, module, *arguments = sys.orig_argv = command
-    sys.argv = [module, *arguments]
+    _, kind, what, *arguments = sys.orig_argv = command
+    sys.argv = [what if kind == "-m" else kind, *arguments]
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            sys.modules["__main__"] = main = ModuleType("__main__")
+            exec(what, main.__dict__)
     finally:
         atexit._run_exitfuncs()  # a process of multiprocessing's ends without them

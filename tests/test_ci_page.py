@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from multiprocessing.connection import Client, Listener
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests import forked
+from tests.forked_programs import programs
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
@@ -98,19 +96,6 @@ pytest.MonkeyPatch().setattr("roofline.cli.ab.measure_in_turns", made_up)
 runpy.run_module("roofline", run_name="__main__", alter_sys=True)
 '''
 
-PROGRAM = """#!{python} -IS
-import os, sys
-from multiprocessing.connection import Client
-
-with Client({address!r}) as asked:
-    asked.send((os.path.basename(sys.argv[0]), sys.argv[1:], os.getcwd(), dict(os.environ)))
-    code, out, err = asked.recv()
-sys.stdout.write(out)
-sys.stderr.write(err)
-sys.exit(code)
-"""
-"""A program of a workflow: runs in a fork of the tests' server, which has loaded torch already."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -140,20 +125,16 @@ def steps_of(workflow: dict[str, Any]) -> list[Step]:
 class Project:
     """A repository whose model takes some time, checked out as a runner has it: on a branch, beside its origin."""
 
-    def __init__(self, folder: Path, listener: Listener) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "project"
         self.summary = folder / "summary.md"
         self.outputs = folder / "outputs"
-        self._bin = folder / "bin"
+        self.programs = folder / "bin"
         self._origin = folder / "origin"
-        for place in (self._bin, self._origin):
+        for place in (self.programs, self._origin):
             place.mkdir()
-        for program in ("pytest", "roofline"):
-            script = self._bin / program
-            script.write_text(PROGRAM.format(python=sys.executable, address=listener.address))
-            script.chmod(0o755)
-        (self._bin / "made_up_time.py").write_text(MADE_UP_TIME)
-        (self._bin / "made_up_turns.py").write_text(MADE_UP_TURNS)
+        (self.programs / "made_up_time.py").write_text(MADE_UP_TIME)
+        (self.programs / "made_up_turns.py").write_text(MADE_UP_TURNS)
         self._git(self._origin, "init", "--quiet", "--initial-branch=main")
         (self._origin / "pytest.ini").write_text("[pytest]\naddopts = -p no:playwright -p no:cacheprovider\n")
         (self._origin / ".gitignore").write_text("__pycache__\nbaseline\nnew\nturns\nab.md\n")
@@ -169,14 +150,14 @@ class Project:
         """Run a step as a runner does: with bash, which ends at the first command that fails."""
         installed = any(entry.value == "pytest_roofline.plugin" for entry in entry_points(group="pytest11"))
         plugins = ["made_up_time"] if installed else ["pytest_roofline.plugin", "made_up_time"]
-        paths = [str(self._bin), *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = [str(self.programs), *filter(None, [os.environ.get("PYTHONPATH")])]
         return subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", step.command],
             cwd=self.path,
             env={
                 **os.environ,
                 **environment,
-                "PATH": os.pathsep.join([str(self._bin), os.environ["PATH"]]),
+                "PATH": os.pathsep.join([str(self.programs), os.environ["PATH"]]),
                 "PYTHONPATH": os.pathsep.join(paths),
                 "PYTEST_PLUGINS": ",".join(plugins),
                 "PYTEST_ADDOPTS": "--roofline-device cpu",
@@ -210,31 +191,22 @@ class Project:
         return ran.stdout.strip()
 
 
-def _serve(listener: Listener) -> None:
-    """Run what the programs of a workflow ask for, one after the other, until one asks for nothing."""
-    while True:
-        with listener.accept() as asked:
-            wanted = asked.recv()
-            if wanted is None:
-                return
-            program, arguments, folder, environment = wanted
-            if program == "roofline" and arguments[0] == "ab":
-                program = "made_up_turns"
-                environment["PYTHONPATH"] += os.pathsep + str(ROOT)
-            ran = forked.run(program, arguments, Path(folder), environment)
-            asked.send((ran.returncode, ran.stdout, ran.stderr))
+def _run(
+    program: str, arguments: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of a workflow."""
+    if program == "roofline" and arguments[0] == "ab":
+        program = "made_up_turns"
+        environment["PYTHONPATH"] += os.pathsep + str(ROOT)
+    return forked.run(program, arguments, folder, environment)
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    with Listener() as listener:
-        server = Thread(target=_serve, args=(listener,), daemon=True)
-        server.start()
-        yield Project(tmp_path, listener)
-        with Client(listener.address) as last:
-            last.send(None)
-        server.join()
+    project = Project(tmp_path)
+    with programs(project.programs, "pytest", "roofline", run=_run):
+        yield project
 
 
 def test_the_workflows_are_two_and_their_keys_are_githubs() -> None:

@@ -265,6 +265,7 @@ def test_a_line_that_measures_in_turns_runs(line: str, tmp_path: Path, monkeypat
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(forked.CHILDREN, "yes")
     name, *arguments = [os.path.expanduser(one) for one in shlex.split(line, comments=True)[1:]]
     few = ["--pairs", "1", "--max-time", "0.1"]
     options = [*arguments, *few]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests import forked
+from tests.forked_programs import programs
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,18 +25,22 @@ SRUN = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 exec "$@"
 """
-COLLECTING = f"""#!/bin/sh
-exec {sys.executable} -m pytest "$@" --collect-only -q -p no:cacheprovider
-"""
+
+
+def _collect(
+    program: str, arguments: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return forked.run(program, [*arguments, "--collect-only", "-q", "-p", "no:cacheprovider"], folder, environment)
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> dict[str, str]:
+def cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     """The environment of a login node whose jobs run here, one after the other, and only collect their cases."""
-    for name, text in {"sbatch": SBATCH, "srun": SRUN, "pytest": COLLECTING}.items():
+    for name, text in {"sbatch": SBATCH, "srun": SRUN}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "SLURMD_NODENAME": "node"}
+    with programs(tmp_path, "pytest", run=_collect):
+        yield {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "SLURMD_NODENAME": "node"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the scripts are a POSIX shell's")

@@ -16,9 +16,9 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.results.reader import read_file
+from tests import forked
 from tests.forked import ROOT
 
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--local-ranks-filter", "0")
 SUITE = (
     *("-m", "pytest", "-p", "of_the_test", "-p", "no:cacheprovider", "--device", "cpu", "--precision", "fp32"),
     *("--batch", "8", "--max-time", "0.2", "--warmup", "2", "--roofs", "off"),
@@ -36,8 +36,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def on_ranks(environment: Mapping[str, str], folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = [*TORCHRUN, "--standalone", "--nproc-per-node", "2", *SUITE, f"--results={folder}", *flags]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    options = ("--standalone", "--nproc-per-node", "2", "--local-ranks-filter", "0")
+    return forked.run(
+        "torch.distributed.run",
+        [*options, *SUITE, f"--results={folder}", *flags],
+        ROOT,
+        {**environment, forked.CHILDREN: "yes"},
+        timeout=300,
+    )
 
 
 def document(folder: Path) -> dict[str, Any]:
@@ -50,6 +56,8 @@ def test_two_ranks_train_one_model(environment: dict[str, str], tmp_path: Path) 
     (tmp_path / "of_the_test.py").write_text(
         "import os, time\n"
         "from perftests.nets import SimpleMLP\n"
+        "from pytest_roofline.parallel import links\n"
+        "del links.NAMES['all_reduce-256MiB']\n"  # which takes two busy processes of one machine half a minute
         "forward = SimpleMLP.forward\n"
         "def slow(self, *inputs):\n"
         "    time.sleep(0.05 * int(os.environ['RANK']))\n"
@@ -69,7 +77,7 @@ def test_two_ranks_train_one_model(environment: dict[str, str], tmp_path: Path) 
     assert shared["by_rank"][1]["own_s"] > 0.05 > shared["by_rank"][0]["own_s"]
     assert record["timing"]["step_time_s"] > 0.05
     links = {roof["name"]: roof["value"] for roof in whole["roofline"]["roofs"] if roof["kind"] == "link"}
-    assert len(links) == 5
+    assert len(links) == 4
     assert links["all_reduce-32MiB-r2"] > links["all_reduce-1KiB-r2"]
     (file,) = (tmp_path / "results").glob("*/*.json")
     (point,) = (point for point in points_of(read_file(file), load()) if point.mode == "train")
@@ -144,7 +152,8 @@ def test_two_machines_train_one_model(
     started = [
         subprocess.Popen(
             [
-                *("ip", "netns", "exec", name, *TORCHRUN, *rendezvous, "--local-addr", address),
+                *("ip", "netns", "exec", name, sys.executable, "-m", "torch.distributed.run", *rendezvous),
+                *("--local-addr", address),
                 # A namespace has an address of its own and this machine's name, by which torchrun would know the host.
                 *("--rdzv-conf", f"is_host={int(address == hosts[0][1])}"),
                 *(*SUITE, TRAINING, "--model", "mlp", f"--results={tmp_path / name}"),

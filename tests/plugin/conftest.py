@@ -52,6 +52,12 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 
 
 @pytest.fixture
+def forked_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the pytest of a test starts has torch already, too, where it is an interpreter."""
+    monkeypatch.setenv(forked.CHILDREN, "yes")
+
+
+@pytest.fixture
 def started_anew(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A pytester whose pytest has loaded nothing yet when it starts, as a user's."""
     monkeypatch.setattr(pytester, "run", partial(pytest.Pytester.run, pytester))

@@ -33,6 +33,19 @@ NOBODY_ELSE = """
 """
 """A conftest by which no other program is seen: a set of which every session was disturbed doesn't pass."""
 
+HANGS = """
+    import faulthandler, time
+
+    later, limits = faulthandler.dump_traceback_later, []
+    faulthandler.dump_traceback_later = lambda seconds, **how: limits.append((seconds, how))
+
+    def hang():
+        seconds, how = limits[-1]
+        later(seconds / 100, **how)
+        time.sleep(600)
+"""
+"""Tests whose process has a limit of time: of one that hangs it is up a hundred times as soon, of others never."""
+
 QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "1", "--roofline-steps", "4", "--roofline-max-time", "0.001")
 
 

@@ -20,6 +20,7 @@ from pytest_roofline.options import SETTINGS
 from roofline.results import journal
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json
+from tests import forked
 from tests.conftest import ROOT
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
@@ -352,12 +353,14 @@ def test_a_disk_that_fills_up_is_told_when_it_happens(
     pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
     project.makepyfile(DISK_FULL.replace("{room}", str(room)))
     # Through a pipe: what pytest shows would not fit into a file, either.
-    arguments = (*QUICK, "-p", "no:cacheprovider", "--roofline-results", "results")
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments], cwd=project.path, capture_output=True, text=True, check=False
-    )
-    assert child.returncode == code, child.stdout + child.stderr
-    lines = child.stdout.splitlines()
+    pipe = project.path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        arguments = (*QUICK, "-p", "no:cacheprovider", "--roofline-results", "results")
+        ran = forked.run("pytest", arguments, project.path, out=str(pipe))
+        shown, _ = reader.communicate()
+    assert ran.returncode == code, shown + ran.stderr
+    lines = shown.splitlines()
     told = [line for line in lines if line.startswith("WARNING: can't write ")]
     assert len(told) == 1
     assert "File too large. 1 of 3 cases are in" in told[0]

@@ -239,12 +239,13 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
     )
 
 
-def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester) -> None:
+@pytest.mark.usefixtures("forked_children")
+def test_a_session_that_is_left_in_a_test_is_no_session(project: pytest.Pytester) -> None:
     """Its exit code may be 0: the cases that its file lacks are told of by nobody else, and the set doesn't pass."""
-    outside.makepyfile(MEASURES + "\n    def test_then(roofline):\n        import os; os._exit(0)\n")
-    run = outside.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "2")
+    project.makepyfile(MEASURES + "\n    def test_then(roofline):\n        import os; os._exit(0)\n")
+    run = project.runpytest_subprocess(*QUICK, *KEPT, "--roofline-sessions", "2")
     assert run.ret == 3
-    files = {place.index: path for path in outside.path.rglob("*.json") if (place := _session(path).set) is not None}
+    files = {place.index: path for path in project.path.rglob("*.json") if (place := _session(path).set) is not None}
     run.stdout.fnmatch_lines(
         [
             f"session {number} of 2 crashed (exit code 0 before pytest had ended): {files[number]} has what it measured"
@@ -254,7 +255,7 @@ def test_a_session_that_is_left_in_a_test_is_no_session(outside: pytest.Pytester
     session = _session(files[1])
     assert (session.complete, session.planned, session.finished) == (False, 2, 1)
     assert session.not_run == ("test_then",)
-    assert list(outside.path.rglob("*.journal")) == []
+    assert list(project.path.rglob("*.journal")) == []
 
 
 def test_a_set_that_is_killed_leaves_no_process(outside: pytest.Pytester) -> None:
@@ -315,6 +316,7 @@ def test_a_value_that_pytest_takes_for_the_path_of_tests_is_refused(
         assert f"Write {words[0]}={away}" in line
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_every_session_of_a_set_is_of_the_same_project(
     project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from roofline.ab import turns_file
 from roofline.ab.messages import WORKER
+from tests import forked
 from tests.roofline.ab.repository import Project
 
 TEST = """
@@ -60,15 +61,8 @@ def project(tmp_path: Path) -> Project:
 
 
 def roofline(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "roofline", *arguments],
-        cwd=folder,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    environment = {**os.environ, forked.CHILDREN: "yes", **variables}
+    return forked.run("roofline", arguments, folder, environment, timeout=300)
 
 
 def test_a_slower_revision_is_caught(project: Project, tmp_path: Path) -> None:
@@ -90,7 +84,8 @@ def test_a_slower_revision_is_caught(project: Project, tmp_path: Path) -> None:
 
 
 def test_two_interpreters_measure_one_tree(project: Project, tmp_path: Path) -> None:
-    """Each side by its own: here the base's sets what makes the model quick, so that the other one is slower.
+    """Each side by its own: here the base's sets what makes the model quick, so that the other one is slower. It is
+    started anew, without what the tests' own processes have loaded.
 
     The tree is measured as it is, uncommitted changes included, and nothing is written into it.
     """

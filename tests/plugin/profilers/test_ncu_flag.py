@@ -131,6 +131,7 @@ def test_on_a_cpu_there_are_no_counters(project: pytest.Pytester, stubs: Stubs) 
     assert stubs.calls("ncu") == []
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_each_session_of_a_set_is_counted(counted: pytest.Pytester, stubs: Stubs) -> None:
     """The process that only starts them asks nothing."""
     stubs.ncu("permission")

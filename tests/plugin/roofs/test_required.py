@@ -27,23 +27,20 @@ from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
 from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
 from roofline.schema.record_json import from_json
-from tests.plugin.foreign import QUICK
+from tests.plugin.foreign import MEASURES, QUICK
 from tests.roofline import build
 
-SMALL = """
+SMALL_ROOFS = """
     import os
-    import torch
-    from torch import nn
     from pytest_roofline.roofs import required as machine_roofs
     from pytest_roofline.roofs import kernels as roofs
 
     roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
     roofs.sample = lambda *_: 1e9
     machine_roofs.disturbances = lambda rounds: (os.environ.get("DISTURBED"),)
-
-    def test_mine(roofline):
-        roofline(nn.Linear(8, 4), torch.randn(2, 8))
 """
+
+SMALL = SMALL_ROOFS + MEASURES
 AUTO = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "auto")
 
 
@@ -280,14 +277,16 @@ def test_what_the_next_run_measures_again_is_said_wherever_roofs_are_seen(
         assert ("roofs: measured" in run.stdout.str(), "oubtful" in run.stdout.str()) == (measures, False)
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_workers_of_xdist_leave_roofs_to_the_controller(project: pytest.Pytester, cache: Path) -> None:
     """It measures them once, when all cases have ended."""
+    project.makeconftest(SMALL_ROOFS)
     run = project.runpytest_subprocess(*AUTO, "-n", "1", "--roofline-results", "results")
     assert run.stdout.str().count("roofs: measured") == 1
     assert cache.exists()
 
 
-@pytest.mark.usefixtures("cache")
+@pytest.mark.usefixtures("cache", "forked_children")
 def test_only_the_first_session_of_a_set_measures_roofs(project: pytest.Pytester) -> None:
     """Whatever the setting: the others take what it measured."""
     arguments = ("--roofline-sessions", "2", "--roofline-roofs", "measure", "--roofline-results", "results")

@@ -107,6 +107,7 @@ MARKED = (
 
 
 @pytest.mark.parametrize("more", [(), ("-n", "1")], ids=["alone", "by a worker"])
+@pytest.mark.usefixtures("forked_children")
 def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester, more: tuple[str, ...]) -> None:
     """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
     project.makepyfile(MARKED)

@@ -147,6 +147,7 @@ def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester)
     assert outside.runpytest_subprocess(*QUICK).ret == 1
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pytest.Pytester) -> None:
     """--benchmark-disable says that nothing shall be measured; beside a folder for results that is an error."""
     outside.makepyfile(MEASURES)

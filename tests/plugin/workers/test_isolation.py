@@ -8,7 +8,8 @@ import pytest
 
 from roofline.schema.record import KEY, Session
 from roofline.schema.record_json import from_json
-from tests.plugin.foreign import MEASURES, QUICK, records, results
+from tests import forked
+from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
 
 ISOLATED = (*QUICK, "--roofline-results", "results", "--roofline-isolate")
 
@@ -51,6 +52,7 @@ def session(project: pytest.Pytester) -> Session:
     return from_json(Session, results(project)[KEY], "f")
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_each_case_has_a_process_of_its_own(project: pytest.Pytester) -> None:
     """Roofs and other tests are run by the run's own process. Reports, rows and reasons are as without the flag, for
     other plugins, too.
@@ -78,8 +80,8 @@ def test_each_case_has_a_process_of_its_own(project: pytest.Pytester) -> None:
     assert 'name="seen" value="3"' in (project.path / "junit.xml").read_text()
 
 
-LOST = """
-    import os, signal, time, pytest, torch
+LOST = f"""{HANGS}
+    import os, signal, pytest, torch
     from torch import nn
 
     def step(roofline):
@@ -94,7 +96,7 @@ LOST = """
         os._exit(0)
 
     def test_hangs(roofline):
-        time.sleep(600)
+        hang()
 
     def test_last(roofline):
         step(roofline)
@@ -102,6 +104,7 @@ LOST = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGKILL")
+@pytest.mark.usefixtures("forked_children")
 def test_a_case_whose_process_dies_or_hangs_is_lost_alone(project: pytest.Pytester) -> None:
     """The next one is measured, and the exit code tells. Where it hung is shown."""
     project.makepyfile(LOST)
@@ -119,6 +122,7 @@ def test_a_case_whose_process_dies_or_hangs_is_lost_alone(project: pytest.Pytest
     assert session(project).complete
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_beside_workers_it_is_refused(project: pytest.Pytester) -> None:
     """A worker of pytest-xdist is a process of its own already."""
     pytest.importorskip("xdist")
@@ -137,8 +141,10 @@ def test_its_plugin_is_for_its_processes_alone(project: pytest.Pytester) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(project: pytest.Pytester) -> None:
-    """The case has a process of its own, so it isn't to blame."""
+def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The case has a process of its own, so it isn't to blame. The last one is an interpreter that starts anew."""
     project.makepyfile(
         """
         import os, torch
@@ -155,7 +161,9 @@ def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(project: pytest.P
             roofline(nn.Linear(8, 4), torch.randn(2, 8))
         """
     )
-    assert project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off").ret == -9
+    with monkeypatch.context() as patch:
+        patch.setenv(forked.CHILDREN, "yes")
+        assert project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off").ret == -9
     run = project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off", "--roofline-resume")
     run.assert_outcomes(passed=1, deselected=1)
     assert list(records(results(project))) == ["test_a", "test_b"]

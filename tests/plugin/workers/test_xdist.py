@@ -13,7 +13,7 @@ from pytest_roofline.device import cpus
 from roofline.results import journal
 from roofline.schema.record import KEY, Machine, Record, Session
 from roofline.schema.record_json import from_json
-from tests.plugin.foreign import MEASURES, QUICK, records, results
+from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
 
 pytest.importorskip("xdist")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are kept to cores of their own on Linux")
@@ -36,8 +36,8 @@ MATRIX = """
             print(cores, torch.get_num_threads(), file=file)
 """
 
-FALLS = """
-    import os, signal, time, torch
+FALLS = f"""{HANGS}
+    import os, signal, torch
     from torch import nn
 
     def step(roofline):
@@ -118,10 +118,11 @@ def test_the_variable_of_xdist_decides_for_auto(project: pytest.Pytester, monkey
     ("falls", "outcome", "reason"),
     [
         ("os.kill(os.getpid(), signal.SIGKILL)", "error", "its process died"),
-        ("time.sleep(600)", "timeout", "it was still running after 20 s (--roofline-case-timeout)"),
+        ("hang()", "timeout", "it was still running after 20 s (--roofline-case-timeout)"),
     ],
     ids=["dies", "hangs"],
 )
+@pytest.mark.usefixtures("forked_children")
 def test_a_worker_that_dies_loses_its_case_alone(
     project: pytest.Pytester, falls: str, outcome: str, reason: str
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_worker_that_dies_loses_its_case_alone(
     assert "shared_host" not in {flag.name for row in records(document).values() for flag in row.flags}
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_a_controller_that_dies_loses_nothing(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """What its workers had measured is in the journal, and the run is resumed by workers."""
     falls = (
@@ -174,6 +176,7 @@ ONE_CORE = """
     ],
     ids=["too many", "each", "ncu", "empty", "no device"],
 )
+@pytest.mark.usefixtures("forked_children")
 def test_what_workers_cannot_measure_is_a_usage_error(
     project: pytest.Pytester, more: tuple[str, ...], told: str
 ) -> None:
@@ -186,6 +189,7 @@ def test_what_workers_cannot_measure_is_a_usage_error(
     assert not [one for one in (project.path / "results").rglob("*") if one.is_file()]
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_tests_that_measure_nothing_are_left_alone(project: pytest.Pytester) -> None:
     """As many workers as were asked for, and nothing of them is kept to a device."""
     project.makeconftest(ONE_CORE)
@@ -195,6 +199,7 @@ def test_tests_that_measure_nothing_are_left_alone(project: pytest.Pytester) -> 
     assert run.ret == 0
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_roofs_are_measured_by_a_worker(project: pytest.Pytester) -> None:
     """They are in the file, with the sample that it takes once more at its end."""
     project.makepyfile(
