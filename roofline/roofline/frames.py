@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from itertools import chain, islice, repeat, starmap
+from itertools import chain, starmap
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Roof, Rounds
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
-from roofline.show.export import PANDAS_TIME, flat, frame, frame_of, frame_of_values
+from roofline.show.export import PANDAS_TIME, Values, array, flat, frame, frame_of, frame_of_values, joined
 from roofline.show.kernel_tables import KernelLine, kernels_table
 from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import ROOF_COLUMNS
@@ -109,14 +109,18 @@ class Results:
     @cached_property
     def rounds(self) -> pd.DataFrame:
         """A row for each timed round: its steps and times, and what the machine reported meanwhile."""
+        import numpy as np
+
         shown = cases(self.points)
+        rounds = [*map(_rounds, shown)]
+        counts = np.array([len(one.wall_s) for one in rounds], dtype=int)
+        timed = [point for point, count in zip(shown, counts.tolist(), strict=True) if count]
 
-        def of_points(name: str, get: Callable[[Point], Any]) -> tuple[str, list[Any], Dtype]:
-            values = [value for point in shown for value in repeat(get(point), len(_rounds(point).wall_s))]
-            return name, values, "category"
+        def of_points(name: str, get: Callable[[Point], Any]) -> tuple[str, Values, Dtype]:
+            return name, array([*map(get, timed)], "category").repeat(counts[counts > 0]), "category"
 
-        def of_rounds(name: str, dtype: Dtype) -> tuple[str, list[Any], Dtype]:
-            return name, [value for point in shown for value in _rounds(point).values_of(name)], dtype
+        def of_rounds(name: str, dtype: Dtype) -> tuple[str, Values, Dtype]:
+            return name, joined([one.values_of(name) for one in rounds], counts, dtype), dtype
 
         noted = [(column.name, column.get) for column in notes_of(shown)]
         return frame_of_values(
@@ -165,7 +169,9 @@ class Results:
 
     @cached_property
     def _roofs(self) -> list[tuple[Point, Roof]]:
-        of_files = {(point.result.path, point.roofs.roofs): point for point in self.points if point.roofs.roofs}
+        # All cases of a device have the same object of its roofs, and the hash of one takes long.
+        shared = {id(point.roofs): point for point in self.points if point.roofs.roofs}
+        of_files = {(point.result.path, point.roofs.roofs): point for point in shared.values()}
         return [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
 
     @cached_property
@@ -325,17 +331,15 @@ class _RoundsOf(NamedTuple):
     wall_s: Sequence[float | None]
     series: Rounds | None
 
-    def values_of(self, name: str) -> Iterable[Any]:
-        """A value for each round, None where it has none."""
-        count = len(self.wall_s)
+    def values_of(self, name: str) -> Sequence[Any]:
+        """The values of the rounds in their order; none where there is no such series."""
         if name == "round":
-            return range(count)
+            return range(len(self.wall_s))
         if name == "steps":
-            return repeat(self.steps, count)
+            return (self.steps,) * len(self.wall_s)
         if name == "step_time_s":
-            return (wall / self.steps if self.steps and wall is not None else None for wall in self.wall_s)
-        known = self.wall_s if name == "wall_s" else getattr(self.series, name, None)
-        return islice(chain(known or (), repeat(None)), count)
+            return [wall / self.steps if self.steps and wall is not None else None for wall in self.wall_s]
+        return (self.wall_s if name == "wall_s" else getattr(self.series, name, None)) or ()
 
 
 def _rounds(point: Point) -> _RoundsOf:

@@ -35,11 +35,15 @@ class Roofs:
     roofs: tuple[Roof, ...]
     why_none: str | None = None
     published: tuple[Roof, ...] = ()
+    flop_per_s: Mapping[str, float] = field(init=False, repr=False, compare=False)
+    """The compute roofs by dtype."""
     _by_name: dict[tuple[RoofKind, str], Roof] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         by_name = {(roof.kind, roof.name): roof for roof in reversed(self.roofs)}
         object.__setattr__(self, "_by_name", by_name)
+        flop_per_s = {name: roof.value for (kind, name), roof in by_name.items() if kind == "flop"}
+        object.__setattr__(self, "flop_per_s", flop_per_s)
 
     @property
     def levels(self) -> tuple[Roof, ...]:

@@ -191,16 +191,18 @@ def drift(step_times: Sequence[float]) -> Flag | None:
     """The flag for rounds that get slower or faster over the session, smoothly or in a step."""
     if len(step_times) < DRIFT_ROUNDS:
         return None
-    clusters = _clusters(step_times)
-    if clusters is not None and _moves(step_times, clusters) > 1:
-        return None
     count = max(DRIFT_ENDS, round(len(step_times) * DRIFT_ENDS_SHARE))
     first, last = statistics.median(step_times[:count]), statistics.median(step_times[-count:])
+    if abs(last - first) < DRIFT * first:
+        return None
     # From one round to the next. The largest changes are pauses, or the step itself.
     changes = sorted(abs(after - before) for before, after in pairwise(step_times))
     noise = statistics.fmean(changes[: math.ceil(_USUAL * len(changes))]) / (_NORMAL_USUAL * math.sqrt(2))
     error = MEDIAN_OVER_MEAN * noise * math.sqrt(2 / count)
-    if abs(last - first) < max(DRIFT * first, _BEYOND_NOISE * error):
+    if abs(last - first) < _BEYOND_NOISE * error:
+        return None
+    clusters = _clusters(step_times)
+    if clusters is not None and _moves(step_times, clusters) > 1:
         return None
     return Flag(
         name="drift",
@@ -233,11 +235,14 @@ def _clusters(step_times: Sequence[float]) -> tuple[list[float], list[float]] | 
     if len(step_times) < BIMODAL_ROUNDS:
         return None
     times = sorted(step_times)
+    least_gap = BIMODAL_GAP * statistics.fmean(times)
+    if times[-1] - times[0] < least_gap:
+        return None
     least = math.ceil(BIMODAL_SHARE * len(times))
     split = max(range(least, len(times) - least + 1), key=lambda index: times[index] - times[index - 1])
     fast, slow = times[:split], times[split:]
     gap, width = slow[0] - fast[-1], max(fast[-1] - fast[0], slow[-1] - slow[0])
-    return (fast, slow) if gap >= BIMODAL_GAP * statistics.fmean(times) and gap > width else None
+    return (fast, slow) if gap >= least_gap and gap > width else None
 
 
 def _moves(step_times: Sequence[float], clusters: tuple[list[float], list[float]]) -> int:

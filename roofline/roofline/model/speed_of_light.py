@@ -12,7 +12,7 @@ A 3x3 fp32 convolution that may run as Winograd F(2x2, 3x3) needs 1/2.25 of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,11 +42,7 @@ class Least:
 
     @property
     def time_s(self) -> float:
-        """Arithmetic and transfer may overlap completely. What has no roof bounds nothing; an amount that is no
-        number leaves the time NaN.
-        """
-        compute, memory = self.compute_s or 0.0, self.memory_s or 0.0
-        return memory if math.isnan(memory) else max(compute, memory)
+        return _overlapped(self.compute_s or 0.0, self.memory_s or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,23 +124,18 @@ def memory_byte_per_s(roofs: Roofs, *, fits_llc: bool) -> float | None:
 
 def least(operation: Operation, device: Device, roofs: Roofs) -> Least:
     """The bound for all calls of one operation; the sum of them is the speed of light of a step that ran eagerly."""
-    cache = device.last_level_cache_byte
-    fits = cache is not None and operation.working_set_byte <= cache
-    rate = memory_byte_per_s(roofs, fits_llc=fits)
-    return Least(
-        compute_s=_compute_s(operation, roofs),
-        memory_s=None if rate is None else operation.byte / rate,
-        level="llc" if fits else "dram",
-    )
+    compute_s, memory_s, fits = _terms(device, roofs)(operation)
+    return Least(compute_s=compute_s, memory_s=memory_s, level="llc" if fits else "dram")
 
 
 def _eager(operations: Iterable[Operation], device: Device, roofs: Roofs) -> SpeedOfLight:
     time = compute = memory = 0.0
+    terms = _terms(device, roofs)
     for operation in operations:
-        own = least(operation, device, roofs)
-        time += own.time_s
-        compute += own.compute_s or 0.0
-        memory += own.memory_s or 0.0
+        compute_s, memory_s, _ = terms(operation)
+        time += _overlapped(compute_s or 0.0, memory_s or 0.0)
+        compute += compute_s or 0.0
+        memory += memory_s or 0.0
     reservations = []
     if device.last_level_cache_byte is None:
         reservations.append("the cache's size is not known: every operation was taken to go to DRAM")
@@ -155,7 +146,8 @@ def _eager(operations: Iterable[Operation], device: Device, roofs: Roofs) -> Spe
 
 def _whole(record: Record, work: Work, roofs: Roofs, *, resident: bool) -> SpeedOfLight:
     if record.operations:
-        compute = sum(_compute_s(operation, roofs) or 0.0 for operation in record.operations)
+        terms = _terms(record.device, roofs)
+        compute = sum(terms(operation)[0] or 0.0 for operation in record.operations)
     else:
         compute = sum(flop / roof for dtype, flop in work.flop_by_dtype.items() if (roof := roofs.value("flop", dtype)))
     rate = memory_byte_per_s(roofs, fits_llc=resident)
@@ -163,14 +155,35 @@ def _whole(record: Record, work: Work, roofs: Roofs, *, resident: bool) -> Speed
     return SpeedOfLight(time_s=max(compute, memory), compute_s=compute, memory_s=memory, method="totals")
 
 
-def _compute_s(operation: Operation, roofs: Roofs) -> float | None:
-    if operation.flop == 0:
-        return 0.0
-    roof = roofs.value("flop", operation.dtype)
-    if roof is None:
-        return None
-    saving = WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
-    return operation.flop / saving / roof
+def _terms(device: Device, roofs: Roofs) -> Callable[[Operation], tuple[float | None, float | None, bool]]:
+    """Look up the roofs of a device once for the hundreds of operations that a model has.
+
+    :returns: what gives ``compute_s`` and ``memory_s`` of `Least`, and whether what a call touches fits into the cache.
+    """
+    flop_per_s, cache_byte = roofs.flop_per_s, device.last_level_cache_byte
+    from_cache, from_dram = (memory_byte_per_s(roofs, fits_llc=fits) for fits in (True, False))
+
+    def terms(operation: Operation) -> tuple[float | None, float | None, bool]:
+        fits = cache_byte is not None and operation.working_set_byte <= cache_byte
+        rate = from_cache if fits else from_dram
+        memory_s = None if rate is None else operation.byte / rate
+        flop = operation.flop
+        if flop == 0:
+            return 0.0, memory_s, fits
+        roof = flop_per_s.get(operation.dtype)
+        if roof is None:
+            return None, memory_s, fits
+        saving = WINOGRAD_SAVING if operation.winograd and operation.dtype == "fp32" else 1.0
+        return flop / saving / roof, memory_s, fits
+
+    return terms
+
+
+def _overlapped(compute_s: float, memory_s: float) -> float:
+    """Arithmetic and transfer may overlap completely. What has no roof bounds nothing; an amount that is no number
+    leaves the time NaN.
+    """
+    return memory_s if memory_s > compute_s or memory_s != memory_s else compute_s
 
 
 def _flop_by_dtype(operations: Iterable[Operation]) -> dict[str, float]:

@@ -210,10 +210,22 @@ _NOTHING = msgspec.Raw(b"{}")
 _NULL = msgspec.Raw(b"null")
 
 
-class _Document(msgspec.Struct):
-    """The parts of a file, each still JSON text: what is wrong in one doesn't touch the others."""
+class _Row(msgspec.Struct):
+    """The parts of a benchmark, each still JSON text: what is wrong in one doesn't touch the others."""
 
-    benchmarks: list[msgspec.Raw]
+    name: msgspec.Raw = _NULL
+    fullname: msgspec.Raw = _NULL
+    group: msgspec.Raw = _NULL
+    stats: msgspec.Raw = _NOTHING
+    extra_info: dict[str, msgspec.Raw] | None = None
+    params: dict[str, msgspec.Raw] | None = None
+    unit: msgspec.Raw = _NULL
+    time_unit: msgspec.Raw = _NULL
+
+
+class _Head(msgspec.Struct, kw_only=True):
+    """The same of a file without its benchmarks."""
+
     machine_info: msgspec.Raw = _NOTHING
     commit_info: msgspec.Raw = _NOTHING
     roofline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -221,22 +233,42 @@ class _Document(msgspec.Struct):
     version: msgspec.Raw = _NULL
 
 
-class _Row(msgspec.Struct):
-    """The same of a benchmark."""
+class _Document(_Head, kw_only=True):
+    """The same of a file."""
 
-    name: msgspec.Raw = _NULL
-    fullname: msgspec.Raw = _NULL
-    group: msgspec.Raw = _NULL
-    stats: msgspec.Raw = _NOTHING
-    extra_info: msgspec.Raw = _NOTHING
-    params: msgspec.Raw = _NOTHING
-    unit: msgspec.Raw = _NULL
-    time_unit: msgspec.Raw = _NULL
+    benchmarks: list[_Row]
+
+
+class _AnyDocument(_Head, kw_only=True):
+    """A file in which an item may be no benchmark."""
+
+    benchmarks: list[msgspec.Raw]
 
 
 _DOCUMENT = msgspec.json.Decoder(_Document)
+_ANY_DOCUMENT = msgspec.json.Decoder(_AnyDocument)
 _ROW = msgspec.json.Decoder(_Row)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _document_of(content: bytes) -> _Document:
+    """:raises msgspec.DecodeError: no JSON, or no list of benchmarks in it."""
+    try:
+        return _DOCUMENT.decode(content)  # all of it at once
+    except msgspec.ValidationError:
+        found = _ANY_DOCUMENT.decode(content)
+        head = {name: getattr(found, name) for name in _Head.__struct_fields__}
+        return _Document(benchmarks=[*map(_row, found.benchmarks)], **head)
+
+
+def _row(item: msgspec.Raw) -> _Row:
+    """The parts of an item, as far as it has those of a benchmark."""
+    try:
+        return _ROW.decode(item)
+    except msgspec.ValidationError:
+        parts: dict[str, Any] = {name: part for name, part in _parts(item).items() if name in _Row.__struct_fields__}
+        objects: dict[str, Any] = {name: _parts(parts[name]) for name in ("extra_info", "params") if name in parts}
+        return _Row(**parts | objects)
 
 
 def _document(path: Path, content: bytes | None) -> _Document:
@@ -247,14 +279,14 @@ def _document(path: Path, content: bytes | None) -> _Document:
     content = _content_of(path) if content is None else content
     if content.isascii() and not journal.is_journal(path):  # as Python's json writes it: nothing to decode
         with suppress(msgspec.DecodeError, RecursionError):
-            return _DOCUMENT.decode(content)
+            return _document_of(content)
     content = _json_of(path, content)
     try:
-        return _DOCUMENT.decode(content)
+        return _document_of(content)
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        return _DOCUMENT.decode(strict(content))
+        return _document_of(strict(content))
     except (msgspec.DecodeError, RecursionError) as error:
         raise _why_not(path, content) or _unreadable(path, error) from error
 
@@ -335,16 +367,12 @@ def _text(part: msgspec.Raw, place: str, nonfinite: list[str]) -> str | None:
     return _string(_values(part, place, nonfinite))
 
 
-def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -> Benchmark:
+def _benchmark(row: _Row, path: str, index: int, nonfinite: list[str]) -> Benchmark:
     place = f"benchmarks[{index}]"
-    try:
-        row = _ROW.decode(item)
-    except msgspec.ValidationError:  # no object
-        row = _Row()
     name = _text(row.name, f"{place}.name", nonfinite)
     if name is None:
         raise ReadError(f"{path}: {place}: a benchmark without a name. {_WHAT_WE_READ}")
-    extra = _parts(row.extra_info)
+    extra = row.extra_info or {}
     record: Record | None = None
     fault: str | None = None
     if (own := extra.pop(KEY, None)) is not None:
@@ -365,7 +393,7 @@ def _benchmark(item: msgspec.Raw, path: str, index: int, nonfinite: list[str]) -
         stats=_stats(stats, units),
         record=record,
         fault=fault,
-        params=_each(_parts(row.params), f"{place}.params", nonfinite) or None,
+        params=_each(row.params or {}, f"{place}.params", nonfinite) or None,
         extra_info=_each(extra, f"{place}.extra_info", nonfinite),
         index=index,
     )

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from roofline.counters.quantities import QUANTITIES, Quantity
@@ -21,11 +20,11 @@ from roofline.schema.record import (
     Timing,
     Work,
 )
-from roofline.show.tables import Column, Dtype
+from roofline.show.tables import Column, Dtype, Follow
 from roofline.text.printable import printable
 from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
 from roofline.timing import readings
-from roofline.timing.step_time import step_time
+from roofline.timing.step_time import left_out, mean_of_all_s
 
 Get = Callable[[Point], Any]
 
@@ -100,7 +99,7 @@ def _figure(
     :param source: where the value stands: a path from the point (see `_ROOTS`), or what gets it.
     :param by: what makes the value of what stands there, where that isn't None.
     """
-    path, get = (source, _at(source, by)) if isinstance(source, str) else ("", source)
+    path, get = (source, Follow(source, _ROOTS, by)) if isinstance(source, str) else ("", source)
     right = dtype in ("Float64", "Int64")
     return Column(name=name, title=title, get=get, show=show, right=right, drop=drop, dtype=dtype, path=path)
 
@@ -158,22 +157,6 @@ _ROOTS: dict[str, Get] = {
 """What a path may begin with beside the attributes of a point; ``counted`` are counters that were read."""
 
 
-def _at(path: str, by: Callable[[Any], Any] | None) -> Get:
-    """Follow a path. Each part of it may be None; then so is the value."""
-    first, *rest = path.split(".")
-    root = _ROOTS.get(first, attrgetter(first))
-
-    def get(point: Point) -> Any:
-        value = root(point)
-        for name in rest:
-            if value is None:
-                return None
-            value = getattr(value, name)
-        return value if value is None or by is None else by(value)
-
-    return get
-
-
 def _setting(name: str) -> Callable[[Record], Any]:
     """Of the case's config. The loader's options stand under ``loader`` there, where the case is more than a loader."""
 
@@ -206,15 +189,13 @@ def _mean_of_all(point: Point) -> float | None:
     timing = None if point.benchmark.record is None else point.benchmark.record.timing
     if timing is None:
         return point.benchmark.stats.mean_s
-    found = step_time(timing.rounds)
-    return None if found is None else found.mean_s
+    return mean_of_all_s(timing.rounds)
 
 
 def _rounds_left_out(point: Point) -> int | None:
     """Of the step time, because something disturbed them; None where nobody looked."""
     timing = None if point.benchmark.record is None else point.benchmark.record.timing
-    found = None if timing is None or timing.rounds.disturbed is None else step_time(timing.rounds)
-    return None if found is None else found.left_out
+    return None if timing is None or timing.rounds.disturbed is None else left_out(timing.rounds)
 
 
 def _shares(flop: Mapping[str, float]) -> str | None:

@@ -11,10 +11,11 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from roofline.schema.record_json import without_nonfinite
-from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.show.tables import Column, Dtype, Follow, Table, plain_value
 from roofline.text.json_text import json_text
 from roofline.text.printable import spreadsheet_text
 from roofline.text.units import unit_of
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PANDAS_TIME: Dtype = "datetime64[us, UTC]"
+
+Values: TypeAlias = "list[Any] | pd.api.extensions.ExtensionArray"
+"""Of a column: plain JSON values, or an array that has its dtype already."""
 
 
 class LacksPyarrow(Exception):
@@ -71,21 +75,27 @@ def as_parquet(made: pd.DataFrame) -> bytes:
 
     :raises LacksPyarrow: pyarrow isn't installed.
     """
-    out = io.BytesIO()
-    numbers = [name for name, dtype in made.dtypes.items() if dtype == "Float64"]
     try:
-        made.to_parquet(
-            out,
-            index=False,
-            engine="pyarrow",
-            compression="zstd",
-            compression_level=9,
-            # Few numbers of measurements are equal, but their first bytes are.
-            column_encoding=dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
-            use_dictionary=[name for name in made.columns if name not in numbers],
-        )
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ImportError as error:
         raise LacksPyarrow("Parquet needs pyarrow: pip install 'pytest-roofline[store]'") from error
+    # pandas' own function copies the attributes for each column, and then for all.
+    bare = made.copy(deep=False)
+    bare.attrs = {}
+    table = pa.Table.from_pandas(bare, preserve_index=False)
+    attributes = {"PANDAS_ATTRS": json.dumps(made.attrs)} if made.attrs else {}
+    numbers = [str(name) for name, dtype in made.dtypes.items() if dtype == "Float64"]
+    out = io.BytesIO()
+    pq.write_table(
+        table.replace_schema_metadata(table.schema.metadata | attributes),
+        out,
+        compression="zstd",
+        compression_level=9,
+        # Few numbers of measurements are equal, but their first bytes are.
+        column_encoding=dict.fromkeys(numbers, "BYTE_STREAM_SPLIT"),
+        use_dictionary=[name for name in table.column_names if name not in numbers],
+    )
     return out.getvalue()
 
 
@@ -98,10 +108,11 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
 
 def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    return frame_of_values((column.name, _flat_values(column, rows), column.dtype) for column in columns)
+    known: dict[str, list[Any]] = {}
+    return frame_of_values((column.name, _flat_values(column, rows, known), column.dtype) for column in columns)
 
 
-def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
+def frame_of_values(columns: Iterable[tuple[str, Values, Dtype | Literal[""]]]) -> pd.DataFrame:
     """Make a frame of columns: the name, the values and their dtype. ``attrs["units"]`` has the units of numbers.
 
     :param columns: from a generator, which makes one after the other: the values of all columns of a million rows take
@@ -109,7 +120,7 @@ def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]
     """
     import pandas as pd
 
-    made = pd.DataFrame({name: _series(values, dtype, name) for name, values, dtype in columns}, copy=False)
+    made = pd.DataFrame({name: array(values, dtype, name) for name, values, dtype in columns}, copy=False)
     made.attrs["units"] = {
         name: unit
         for name, dtype in made.dtypes.items()
@@ -118,9 +129,13 @@ def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]
     return made
 
 
-def _flat_values(column: Column[Any], rows: Iterable[Any]) -> list[Any]:
-    """As `flat` and `plain_value` make each, and many times as quickly where all are plain."""
-    values = list(map(column.get, rows))
+def _flat_values(column: Column[Any], rows: Sequence[Any], known: dict[str, list[Any]]) -> list[Any]:
+    """As `flat` and `plain_value` make each, and many times as quickly where all are plain.
+
+    :param known: as of `Follow.of_all`.
+    """
+    get = column.get
+    values = get.of_all(rows, known) if isinstance(get, Follow) else list(map(get, rows))
     kinds = {*map(type, values)}
     if not kinds <= _FLAT:
         return [flat(without_nonfinite(value)) for value in values]
@@ -142,27 +157,59 @@ def flat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-def _series(values: list[Any], dtype: str, name: str = "") -> pd.Series[Any]:
+def joined(parts: Sequence[Sequence[Any]], counts: Iterable[int], dtype: Dtype) -> Values:
+    """Put the values of several series behind each other, each as long as ``counts`` has it: cut, or filled with NA."""
     import numpy as np
     import pandas as pd
 
+    sized = [*zip(parts, map(int, counts), strict=True)]
+    if dtype not in ("Float64", "Int64"):
+        return [*chain.from_iterable(islice(chain(part, repeat(None)), count) for part, count in sized)]
+    values = np.zeros(sum(count for _, count in sized), dtype=float if dtype == "Float64" else np.int64)
+    missing = np.ones(len(values), dtype=bool)
+    start = 0
+    for part, count in sized:
+        if len(part):
+            known = slice(start, start + min(len(part), count))
+            values[known] = np.array(part[:count], dtype=values.dtype)  # NaN for None
+            missing[known] = False
+        start += count
+    of_dtype = pd.arrays.FloatingArray if dtype == "Float64" else pd.arrays.IntegerArray
+    return of_dtype(values, missing | np.isnan(values))
+
+
+def array(values: Values, dtype: str, name: str = "") -> pd.api.extensions.ExtensionArray:
+    """Make the values of a frame's column: of the dtype, else of that of the values, or of the unit in its name."""
+    import numpy as np
+    import pandas as pd
+
+    if not isinstance(values, list):
+        return values
     kind = dtype or _dtype_of(values) or ("string" if unit_of(name) is None else "Float64")
     if kind == PANDAS_TIME:
         times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
-        return times.astype(PANDAS_TIME)
+        return times.astype(PANDAS_TIME).array
     if kind == "string":
-        return pd.Series([None if value is None else str(value) for value in values], dtype="string")
+        return pd.array([None if value is None else str(value) for value in values], dtype="string")
     if kind == "category":
         # Categories stand in the order of their first appearance.
         names: dict[str, int] = {}
         codes = [-1 if value is None else names.setdefault(str(value), len(names)) for value in values]
         # The smallest integers that pandas takes for so many.
         small = np.array(codes, dtype=np.min_scalar_type(-2 - len(names)))
-        return pd.Series(pd.Categorical.from_codes(small, categories=pd.Index([*names], dtype="str")))
-    try:
-        return pd.Series(values, dtype=kind)
+        return pd.Categorical.from_codes(small, categories=pd.Index([*names], dtype="str"))
+    kinds = {*map(type, values)} - {type(None)}
+    try:  # pandas makes the same in several times as long
+        if kind == "Float64" and kinds <= {float, int}:
+            numbers = np.array(values, dtype=float)
+            return pd.arrays.FloatingArray(numbers, np.isnan(numbers))
+        if kind == "Int64" and kinds <= {int}:
+            whole = np.array([0 if value is None else value for value in values], dtype=np.int64)
+            return pd.arrays.IntegerArray(whole, np.array([value is None for value in values], dtype=bool))
+        made: pd.api.extensions.ExtensionArray = pd.Series(values, dtype=kind).array
+        return made
     except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
-        return _series(values, "string")
+        return array(values, "string")
 
 
 def _dtype_of(values: Iterable[Any]) -> Dtype | Literal[""]:

@@ -36,15 +36,11 @@ class StepTime:
     :param time_s: the median of the undisturbed rounds; of all, where more than half were disturbed.
     :param sd_s: standard deviation of the same rounds; None of a single one.
     :param mean_s: of all rounds.
-    :param rounds: how many the median is of.
-    :param left_out: how many were left out because something disturbed them.
     """
 
     time_s: float
     sd_s: float | None
     mean_s: float
-    rounds: int
-    left_out: int
 
 
 def step_times_s(rounds: Rounds) -> list[float]:
@@ -75,10 +71,22 @@ def step_time(rounds: Rounds) -> StepTime | None:
     return StepTime(
         time_s=statistics.median(kept),
         sd_s=_deviation(kept) if len(kept) > 1 else None,
-        mean_s=statistics.fmean(rounds.wall_s) / rounds.steps,
-        rounds=len(kept),
-        left_out=len(rounds.wall_s) - len(kept),
+        mean_s=_mean_of_all_s(rounds),
     )
+
+
+def mean_of_all_s(rounds: Rounds) -> float | None:
+    """pytest-benchmark's mean, of disturbed rounds too; None where `step_time` is."""
+    return _mean_of_all_s(rounds) if has_times(rounds) else None
+
+
+def _mean_of_all_s(rounds: Rounds) -> float:
+    return statistics.fmean(rounds.wall_s) / rounds.steps
+
+
+def left_out(rounds: Rounds) -> int | None:
+    """How many rounds the step time is not of, because something disturbed them; None where `step_time` is."""
+    return len(rounds.wall_s) - len(undisturbed(rounds.wall_s, rounds.disturbed)) if has_times(rounds) else None
 
 
 def _deviation(values: Sequence[float]) -> float:
