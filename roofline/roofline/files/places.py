@@ -53,12 +53,12 @@ def is_file(path: Path) -> bool:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether nothing is in a folder, or there is none.
+    """Whether nothing is in a folder but what is only being written (see `roofline.files.writing`), or there is none.
 
     :raises OSError: it can't be looked into.
     """
     if (url := url_of(folder)) is None:
-        return not os.path.lexists(folder) or not os.listdir(folder)
+        return not os.path.lexists(folder) or all(map(writing.is_part, os.listdir(folder)))
     file_system, there = file_system_of(url)
     with _only_os_errors():
         return not file_system.exists(there) or not file_system.ls(there)

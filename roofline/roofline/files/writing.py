@@ -17,6 +17,9 @@ _FOLDER_REFUSES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY
 """A folder that takes no new file, or a file that is mounted by itself, as containers do, and can't be replaced."""
 
 
+_PART = ".roofline-"
+"""Begins the name of a file that is being written."""
+
 Write = Callable[[Path, bytes], None]
 """Writes a file, whole or not at all, as `write_bytes` does."""
 
@@ -43,12 +46,17 @@ def write_bytes(path: Path, data: bytes) -> None:
         _replace(target, data)
 
 
+def is_part(name: str) -> bool:
+    """Whether a file of this name is only being written, or was left by a process that was killed."""
+    return name.startswith(_PART)
+
+
 def _replace(target: Path, data: bytes) -> None:
     """Put a new regular file in the place of an old one, with its mode and, where that is allowed, its owner."""
     old = target.stat() if target.exists() else None
     if old is not None:
         target.open("ab").close()  # a file that may not be written may not be replaced, either
-    part = target.with_name(f".roofline-{secrets.token_hex(8)}")
+    part = target.with_name(f"{_PART}{secrets.token_hex(8)}")
     try:
         _write(part, "xb", data)
         if old is not None:

@@ -7,6 +7,7 @@ folder: ``BATCH.parquet/RUN/FILE``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ RUNS = "runs"
 
 ENDING = ".parquet"
 
-REMEDY = "Restore it, or add its results to a new store."
+REMEDY = "Restore it, or delete it and add its results again."
 
 LACKS_PYARROW = "a store needs pyarrow and duckdb: pip install 'pytest-roofline[store]'"
 
@@ -79,6 +80,21 @@ def batches(store: Path) -> list[Path]:
         return [store / RUNS / name for name in places.names_below(store / RUNS, ENDING)]
     except OSError as error:
         raise ReadError(f"{store}: can't be read ({error.strerror or error}).") from error
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file of Parquet is there, to its end.
+
+    :raises OSError: it can't be read.
+    """
+    try:
+        with places.opened(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 8))
+            footer, end = file.read(4), file.read()
+    except FileNotFoundError:
+        return False
+    return end == b"PAR1" and int.from_bytes(footer, "little") <= size - 12
 
 
 def is_stored(path: Path) -> bool:

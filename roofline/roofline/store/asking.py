@@ -17,11 +17,11 @@ from roofline.files.decoding import ReadError
 from roofline.files.places import file_system_of, names_below, shown, url_of
 from roofline.frames import FRAMES
 from roofline.machine.published import DeviceTable
-from roofline.results.stored_runs import ENDING, LACKS_PYARROW, REMEDY, RUNS, is_store
+from roofline.results.stored_runs import ENDING, LACKS_PYARROW, RUNS, is_store
 from roofline.show.columns import CASE_COLUMNS
 from roofline.show.export import PANDAS_TIME
 from roofline.show.tables import Column, Dtype, Table
-from roofline.store.batches import AT_ONCE, LATER, complete_batch
+from roofline.store.batches import AT_ONCE, LATER, make_tables
 from roofline.store.processes import in_processes
 from roofline.text.units import counted, percent, scaled, significant, unit_of
 
@@ -80,11 +80,15 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
             _make_views(connection, store, named or (RUNS, *FRAMES))
         except duckdb.Error as error:
             what = str(error).partition("\n")[0]
-            raise ReadError(f"{shown(store)}: can't be read ({what}). {REMEDY}") from error
+            raise ReadError(f"{shown(store)}: can't be read ({what}). {_remedy(store)}") from error
         try:
             return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise WrongQuery(str(error)) from error
+
+
+def _remedy(store: Path) -> str:
+    return f"`roofline store add {shown(store)} {shown(store)}` makes damaged tables again."
 
 
 def _named(sql: str) -> list[str]:
@@ -121,7 +125,7 @@ def _make_tables(store: Path, tables: Sequence[str], devices: DeviceTable, tell:
     lacking = [batch for batch in files[RUNS] if any(batch not in files[table] for table in tables)]
     if lacking:
         tell(f"{shown(store)}: making {', '.join(LATER)} of what was added")
-    for _ in in_processes(partial(complete_batch, store, devices), lacking):
+    for _ in in_processes(partial(make_tables, store, devices, tables=LATER), lacking):
         pass
 
 
@@ -138,7 +142,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, store: Path, tables: Iter
     for table in tables:
         there = {batch: path for batch, path in files[table].items() if batch in files[RUNS]}
         if table in AT_ONCE and (gone := sorted(files[RUNS].keys() - there.keys())):
-            raise ReadError(f"{shown(store)}/{table}/{gone[0]}: is gone, and its rows with it. {REMEDY}")
+            raise ReadError(f"{shown(store)}/{table}/{gone[0]}: is gone, and its rows with it. {_remedy(store)}")
         if there:
             connection.execute(f"CREATE VIEW {table} AS {_view(table, there, twice)}")
 

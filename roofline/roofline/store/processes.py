@@ -16,24 +16,31 @@ Made = TypeVar("Made")
 
 
 def in_processes(work: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
-    """Yield what ``work`` makes of each item; of a single one in this process, without the time that others take to
-    start. No more items are in memory than are worked at.
+    """Yield what ``work`` makes of each item, as they get done. This process works, too; of a single item it alone.
+
+    An item for each process, and one that waits for each of the others, are in memory.
 
     :param work: can be sent to another process, as what it takes and makes can.
     """
     rest = iter(items)
     first = list(islice(rest, 2))
-    if len(first) < 2:
-        yield from map(work, first)
+    others = _cores() - 1
+    if len(first) < 2 or not others:
+        yield from map(work, chain(first, rest))
         return
     # A process that is forked could inherit a lock of one of pyarrow's threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(_cores(), context, initializer=_prepare) as pool:
+    with ProcessPoolExecutor(others, context, initializer=_prepare) as pool:
         running: deque[Future[Made]] = deque()
+        most = others  # none waits for processes that still have to start
         for item in chain(first, rest):
-            running.append(pool.submit(work, item))
-            if len(running) > _cores():
+            while running and running[0].done():
                 yield running.popleft().result()
+                most = 2 * others
+            if len(running) < most:
+                running.append(pool.submit(work, item))
+            else:
+                yield work(item)
         for future in running:
             yield future.result()
 

@@ -260,14 +260,46 @@ def test_errors(
     assert not names["new"].exists()
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_text("half")], ids=["gone", "cut off"])
-def test_a_damaged_table_is_no_short_answer(run: Run, store: Path, damage: Callable[[Path], object]) -> None:
-    """A query of it ends with 3 and says what to do; its rows aren't left out in silence."""
-    damage(next((store / "cases").rglob("*.parquet")))
-    code, out, err = run("store", "query", str(store), "SELECT count(*) AS n FROM cases")
-    assert (code, out) == (3, "")
-    assert "Restore it, or add its results to a new store." in err
-    assert "LINE 1" not in err
+def cut_off(file: Path) -> None:
+    """As a full disk leaves a copy."""
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, cut_off, lambda file: file.write_bytes(b"")], ids=["gone", "cut", "empty"]
+)
+@pytest.mark.parametrize("table", ["cases", "machines", "operations"])
+def test_a_damaged_table_is_no_short_answer(
+    run: Run, store: Path, table: str, damage: Callable[[Path], object]
+) -> None:
+    """A query of it ends with 3 and says what to do, which makes it again of the files in the store."""
+    sql = f"SELECT * FROM {table} ORDER BY ALL"
+    before = rows(run, store, sql)
+    file = next((store / table).rglob("*.parquet"))
+    damage(file)
+    if file.exists() or table != "operations":  # which a query makes where they are missing
+        code, out, err = run("store", "query", str(store), sql)
+        assert (code, out) == (3, "")
+        assert f"`roofline store add {store} {store}`" in " ".join(err.split())
+        assert "LINE 1" not in err
+        code, _, err = run("store", "add", store, store)
+        assert code == 0
+        assert f"{file}: was damaged, and is made again" in " ".join(err.split())
+    assert rows(run, store, sql) == before
+    assert "made again" not in run("store", "add", store, store)[2]
+
+
+def test_runs_that_are_cut_off_are_told(run: Run, store: Path, results: Path) -> None:
+    """Nothing else has them: their results are added again, once somebody has deleted the file."""
+    before = count(run, store)
+    file = next((store / "runs").rglob("*.parquet"))
+    cut_off(file)
+    code, _, err = run("store", "add", store, results)
+    assert (code, f"{file}: can't be read" in " ".join(err.split())) == (3, True)
+    assert "delete it and add its results again" in " ".join(err.split())
+    file.unlink()
+    assert "1 run with" in run("store", "add", store, results)[2]
+    assert count(run, store) == before
 
 
 def test_a_query_is_shown_as_other_tables_are(run: Run, store: Path) -> None:
