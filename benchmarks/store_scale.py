@@ -1,41 +1,55 @@
 """Measure a store: adding results and asking for them, from ten thousand cases to a million.
 
+    python -m benchmarks store
+
 The real rows are those of the committed reference of the two-core CPU, with their operations and rounds. The slim ones,
-of which the million is made, are the same without operations and with few rounds. Commands run in processes of their
-own, whose time and memory, of all of them together, are taken.
+of which most of the million is made, are the same without operations and with few rounds. All are added to one store,
+which grows. Commands run in processes of their own, whose time and memory, of all of them together, are taken.
+
+A whole run also draws ``docs/images/store-scale.png``.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psutil
 
-from benchmarks.compare_speed import REFERENCE
+from benchmarks.compare_speed import REFERENCE, ROOT
 from benchmarks.figures import Figure
 from roofline.frames import Results
 from roofline.machine.published import load
 from roofline.model.points import place_all
+from roofline.plots.layout import draw_heading
+from roofline.plots.style import DARK, new_figure, number_axis, save, tidy
 from roofline.results.reader import read
 from roofline.schema.record import KEY, SCHEMA
 from roofline.store.batches import AT_ONCE, write_frames
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 CASES = 50
 """Of a file."""
 
 FILES_OF_A_DAY = 200
 
-REAL = 20_000
-SLIM = (10_000, 100_000, 980_000)
-"""Cases that are added one after the other; with the real ones a million and more."""
+STEPS = ((10_000, True), (20_000, False), (70_000, True), (200_000, True), (700_000, True))
+"""Cases that are added one after the other, and whether they are slim."""
 
 QUERY = (
     "SELECT model, precision, count(*) AS cases, median(step_time_s) AS step_time_s FROM cases"
@@ -47,46 +61,80 @@ LEAST_CASES_PER_S = 10_000.0
 MOST_QUERY_S = 1.0
 MOST_BYTE = 1e9
 MOST_GROWTH = 1.25
-"""Of the time of a case, from the first of `SLIM` to the last: the cost is linear."""
+"""Of the time of a slim case, from the quickest addition to the last: the cost is linear."""
+
+IMAGE = ROOT / "docs" / "images" / "store-scale.png"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What was added to a store, and what it took.
+
+    :param there: cases that are in the store then.
+    :param byte: of the files that were added.
+    :param seconds: of adding them.
+    :param asked_s: of each query after it.
+    :param peak_byte: the most memory of all processes of a command together.
+    """
+
+    cases: int
+    slim: bool
+    there: int
+    byte: int
+    seconds: float
+    asked_s: tuple[float, ...]
+    peak_byte: float
+
+    @property
+    def case_s(self) -> float:
+        return self.seconds / self.cases
 
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
-    part = 100 if quick else 1
+    part, asked = (100, 1) if quick else (1, 5)
+    query = QUERY.format(**_source()[1][0]["extra_info"][KEY]["case"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        store = folder / "store"
-        added: list[tuple[int, float]] = []
-        peaks: list[float] = []
-        for number, cases in enumerate([REAL, *SLIM]):
-            files = folder / str(number)
-            size = _write(files, max(1, cases // part // CASES), slim=number > 0, first_day=100 * number)
-            seconds, peak = _command("add", store, files)
-            added.append((size, seconds / cases * part))
-            peaks.append(peak)
-        query = QUERY.format(**_source()[1][0]["extra_info"][KEY]["case"])
-        asked = [_command("query", store, query) for _ in range(1 if quick else 5)]
-        of_frames = _cases_per_s(folder / "2", folder / "frames")
-    (real_byte, real_s), *slim = added
+        steps: list[Step] = []
+        there = 0
+        for cases, slim in ((cases // part, slim) for cases, slim in STEPS):
+            there += cases
+            size = _write(folder / "files", cases // CASES, slim=slim, first_day=100 * len(steps))
+            if not steps:
+                of_frames = _cases_per_s(folder / "files", folder / "frames")
+            seconds, peak = _command("add", folder / "store", folder / "files")
+            shutil.rmtree(folder / "files")  # the disk needn't hold the million
+            answers = [_command("query", folder / "store", query) for _ in range(asked)]
+            steps.append(
+                Step(
+                    cases=cases,
+                    slim=slim,
+                    there=there,
+                    byte=size,
+                    seconds=seconds,
+                    asked_s=tuple(time_s for time_s, _ in answers),
+                    peak_byte=max(peak, *(most for _, most in answers)),
+                )
+            )
+    if not quick:
+        save(drawing(steps), IMAGE)
+    return (*(_adding(step) for step in steps), *_of_all(steps, of_frames))
+
+
+def _adding(step: Step) -> Figure:
+    name = f"adding {step.cases} cases of {step.byte / step.cases / 1e3:.2g} kB to {step.there - step.cases}"
+    if step.slim:
+        return Figure(name=f"{name}, a case", unit="s", samples=(step.case_s,))
+    return Figure(name=name, unit="B/s", samples=(step.byte / step.seconds,), at_least=LEAST_BYTE_PER_S)
+
+
+def _of_all(steps: Sequence[Step], of_frames: float) -> tuple[Figure, ...]:
+    slim = [step for step in steps if step.slim]
     return (
         Figure(
-            name=f"adding {REAL // part} cases of {real_byte / REAL * part / 1e3:.0f} kB",
-            unit="B/s",
-            samples=(real_byte / (real_s * REAL / part),),
-            at_least=LEAST_BYTE_PER_S,
-        ),
-        *(
-            Figure(
-                name=f"adding {cases // part} cases of {size / cases * part / 1e3:.1f} kB, a second",
-                unit="",
-                samples=(1 / seconds,),
-                at_least=LEAST_CASES_PER_S,
-            )
-            for cases, (size, seconds) in zip(SLIM, slim, strict=True)
-        ),
-        Figure(
-            name="time of a case in the largest over the smallest of these",
+            name="time of a slim case in the last addition over that in the quickest",
             unit="",
-            samples=(slim[-1][1] / slim[0][1],),
+            samples=(slim[-1].case_s / min(step.case_s for step in slim),),
             at_most=MOST_GROWTH,
         ),
         Figure(
@@ -95,19 +143,49 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
             samples=(of_frames,),
             at_least=LEAST_CASES_PER_S,
         ),
-        Figure(
-            name=f"asking {(REAL + sum(SLIM)) // part} cases for those of a model and precision",
-            unit="s",
-            samples=tuple(seconds for seconds, _ in asked),
-            at_most=MOST_QUERY_S,
+        *(
+            Figure(
+                name=f"asking {step.there} cases for those of a model and precision",
+                unit="s",
+                samples=step.asked_s,
+                at_most=MOST_QUERY_S,
+            )
+            for step in steps
         ),
         Figure(
             name="most memory of all processes",
             unit="B",
-            samples=(max(*peaks, *(peak for _, peak in asked)),),
+            samples=(max(step.peak_byte for step in steps),),
             at_most=MOST_BYTE,
         ),
     )
+
+
+def drawing(steps: Sequence[Step]) -> Drawing:
+    """Draw what adding a case takes and what a query takes, by the cases that are in the store."""
+    figure = new_figure(9.0, 2.6)
+    adding, asking = figure.add_axes((0, 0, 0.44, 1)), figure.add_axes((0.56, 0, 0.44, 1))
+    for slim, color in ((True, "#0072B2"), (False, "#D55E00")):
+        some = [step for step in steps if step.slim == slim]
+        size = sum(step.byte for step in some) / sum(step.cases for step in some) / 1e3
+        label = f"files with {size:.2g} kB a case"
+        adding.plot([step.there for step in some], [step.case_s for step in some], "o-", color=color, label=label)
+    medians = [statistics.median(step.asked_s) for step in steps]
+    asking.plot([step.there for step in steps], medians, "o-", color="#009E73")
+    asking.axhline(MOST_QUERY_S, color=DARK, linewidth=1, linestyle=":")
+    adding.legend(frameon=False, fontsize=9)
+    _name(adding, "adding a case", [step.case_s for step in steps], steps)
+    _name(asking, "a query by model and precision", [*medians, MOST_QUERY_S], steps)
+    lines = ["by the number of cases in the store; each addition and query is a process of its own, its start included"]
+    draw_heading(figure, "Time of `roofline store add` and `query`", lines, over=0.4, across=9.0)
+    return figure
+
+
+def _name(axes: Axes, title: str, times_s: Sequence[float], steps: Sequence[Step]) -> None:
+    tidy(axes)
+    axes.set_title(title, fontsize=9.5, color=DARK, loc="left")
+    number_axis(axes, "x", "", steps[0].there / 1.5, steps[-1].there * 1.5)
+    number_axis(axes, "y", "s", min(times_s) / 2, max(times_s) * 2)
 
 
 def _source() -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -133,7 +211,7 @@ def _write(folder: Path, files: int, *, slim: bool, first_day: int) -> int:
             KEY: {**session, "started_at": f"{day}T00:00:00+00:00"},
             "benchmarks": [_row(rows[index % len(rows)], index // len(rows), rng, slim=slim) for index in range(CASES)],
         }
-        encoded = msgspec.json.encode(content)
+        encoded = json.dumps(content, separators=(",", ":")).encode()  # ASCII, as pytest-benchmark writes it
         size += (folder / f"{number:06}.json").write_bytes(encoded if slim else msgspec.json.format(encoded, indent=1))
     return size
 
@@ -147,10 +225,11 @@ def _row(row: Mapping[str, Any], copy: int, rng: random.Random, *, slim: bool) -
     """Make the row that of another case and session: its rounds last up to some per cent longer or shorter."""
     record = row["extra_info"][KEY]
     case, timing, rounds = record["case"], record["timing"], record["timing"]["rounds"]
-    wall = [one * (1 + rng.gauss(0, 0.01)) for one in rounds["wall_s"]]
+    walls = rounds["wall_s"][: _SLIM_ROUNDS if slim else None]
+    wall = [one * (1 + rng.gauss(0, 0.01)) for one in walls]
     if slim:
         record = {name: record[name] for name in _OF_SLIM}
-        case, wall = {**case, "config": {}}, wall[:_SLIM_ROUNDS]
+        case = {**case, "config": {}}
         rounds = {"steps": rounds["steps"]}
     return {
         **({} if slim else row),
@@ -179,9 +258,11 @@ def _command(name: str, store: Path, argument: object) -> tuple[float, float]:
         text=True,
     )
     peak = 0.0
-    while child.poll() is None:
+    while True:
         peak = max(peak, _resident_byte(child))
-        time.sleep(0.01)
+        with suppress(psutil.TimeoutExpired):  # to look at all processes takes some milliseconds
+            child.wait(0.05)
+            break
     seconds = time.perf_counter() - start
     if child.returncode:
         raise RuntimeError(child.stderr.read())
