@@ -42,7 +42,7 @@ class Rules:
     :param pairs: of fresh processes, at most.
     :param max_time_s: of a case's turns, both sides and all pairs together.
     :param least: the least effect that matters, relative.
-    :param confidence: of all cases and looks together.
+    :param confidence: of the cases called slower or faster, over all looks, the share that is so and not by chance.
     """
 
     pairs: int = 5

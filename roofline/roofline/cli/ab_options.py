@@ -49,7 +49,7 @@ def rule_options(function: Command) -> Command:
             type=CONFIDENCE_SHARE,
             default="99%",
             show_default=True,
-            help="How sure to be, over all cases.",
+            help="How sure to be: of the cases called slower or faster, this share is so and not by chance.",
         ),
     ]
     for option in reversed(options):

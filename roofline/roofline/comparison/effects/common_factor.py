@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from roofline.comparison.effects.effect import Effect, Prior, effect_of
-from roofline.comparison.effects.verdict import holm
+from roofline.comparison.effects.verdict import significant
 from roofline.comparison.observations.observation import Observation
 from roofline.timing.margin import MEDIAN_OVER_MEAN
 
@@ -135,7 +135,7 @@ def _own_effect(case: TwoSides, levels: TwoSides, prior: Prior) -> Effect | None
 
 def _apart(own: Sequence[Effect | None], least: float, level: float) -> tuple[int, ...]:
     known = [(place, effect) for place, effect in enumerate(own) if effect is not None]
-    shown = holm([effect.chance for _, effect in known], level)
+    shown = significant([effect.chance for _, effect in known], level)
     return tuple(
         place for (place, effect), beyond in zip(known, shown, strict=True) if beyond and abs(effect.log_ratio) >= least
     )

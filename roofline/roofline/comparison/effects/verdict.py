@@ -2,9 +2,9 @@
 
 Two settings are kept apart. ``least`` is the least effect that matters; the confidence is how sure to be.
 
-- **slower** and **faster**: the difference is shown not to be chance, over all cases together (Holm's method: among
-  cases that did not change, the chance that any is called slower or faster is at most 1 - confidence), and it is
-  estimated to be at least ``least``.
+- **slower** and **faster**: the difference is shown not to be chance, and estimated to be at least ``least``. Of the
+  cases that are called so, at most 1 - confidence did not change, on average; where none changed, that is the chance
+  that any is called so (`significant`).
 - **same**: the difference is shown to be smaller than ``least`` either way (two one-sided tests, each case by itself).
 - **inconclusive**: neither; with the number of sessions a side that would settle it if estimate and scatter stay.
 
@@ -80,21 +80,21 @@ def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequen
     weighed = [effect.chance * level / (1 - sure) for effect, sure in zip(effects, confidences, strict=True)]
     return tuple(
         _verdict(effect, math.log1p(matters), sure, known, len(effects))
-        for effect, matters, sure, known in zip(effects, least, confidences, holm(weighed, level), strict=True)
+        for effect, matters, sure, known in zip(effects, least, confidences, significant(weighed, level), strict=True)
     )
 
 
-def holm(chances: Sequence[float], level: float) -> tuple[bool, ...]:
-    """Which of several tests are significant so that the chance of any false one is at most ``level``.
+def significant(chances: Sequence[float], level: float) -> tuple[bool, ...]:
+    """Which of several tests are significant so that of these at most ``level`` are so by chance, on average.
 
-    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
+    Where nothing changed, that is the chance that any is. Y. Benjamini and Y. Hochberg, "Controlling the False
+    Discovery Rate", Journal of the Royal Statistical Society B 57 (1995): it holds for independent tests and for those
+    that err to the same side together, as cases that share their sessions do.
     """
-    significant = [False] * len(chances)
-    for rank, index in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
-        if not chances[index] <= level / (len(chances) - rank):
-            break
-        significant[index] = True
-    return tuple(significant)
+    in_order = sorted(chances)
+    ranks = [rank for rank, chance in enumerate(in_order, 1) if chance <= level * rank / len(chances)]
+    least = in_order[ranks[-1] - 1] if ranks else -1.0
+    return tuple(chance <= least for chance in chances)
 
 
 def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases: int) -> Verdict:

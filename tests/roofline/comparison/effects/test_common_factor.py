@@ -94,7 +94,7 @@ def test_sessions_that_have_too_few_of_the_cases_are_left_out() -> None:
 
 def test_all_together_show_what_each_leaves_open() -> None:
     """4.5 % on each of ten cases is inconclusive among ten; the machine they share is shown to be slower."""
-    cases = _cases([1.045] * 10)
+    cases = _cases([1.045] * 10, scatter=0.02)
     effects = [effect_of([*base.values()], [*new.values()]) for base, new in cases]
     assert {verdict.kind for verdict in judge(effects, [0.02] * 10, [0.99] * 10)} == {"inconclusive"}
     found = _common(cases)
@@ -106,7 +106,7 @@ def test_in_a_disturbed_hour_it_is_certain_only_beyond_the_tests_of_all_cases() 
     """4.5 % is what such an hour makes of unchanged code, too; twice the time is not."""
     for ratio, certain in ((1.045, False), (2.0, True)):
         for disturbed, expected in ((0.25, True), (0.26, certain)):
-            found = common_factor(_cases([ratio] * 10), SESSIONS, 0.02, 0.99, disturbed)
+            found = common_factor(_cases([ratio] * 10, scatter=0.01), SESSIONS, 0.02, 0.99, disturbed)
             assert found is not None
             assert found.certain is expected
 
@@ -118,6 +118,20 @@ def test_unchanged_cases_share_nothing() -> None:
 
 
 TIMES = {f"net{number}": 0.1 for number in range(6)}
+
+
+def _scattered(folder: Path, times: Mapping[str, float], count: int, first: int = 0) -> list[Path]:
+    """Sessions in which every second case lies 2 % above its time and the others below it, and next time reversed."""
+    return [
+        path
+        for number in range(first, first + count)
+        for path in sessions.side(
+            folder,
+            {name: time * (1.02, 0.98)[(place + number) % 2] for place, (name, time) in enumerate(times.items())},
+            1,
+            number,
+        )
+    ]
 
 
 def _slowed(times: Mapping[str, float], by: float) -> dict[str, float]:
@@ -179,8 +193,8 @@ def test_what_differs_from_it_is_told_beside_it(run: Run, tmp_path: Path) -> Non
 def test_all_together_fail_a_check_that_no_case_does(run: Run, tmp_path: Path) -> None:
     """4.5 % on each of twenty cases."""
     times = {f"net{number}": 0.1 for number in range(20)}
-    base = sessions.side(tmp_path / "base", times, count=5)
-    new = sessions.side(tmp_path / "new", _slowed(times, 1.045), count=5, first=10)
+    base = _scattered(tmp_path / "base", times, count=5)
+    new = _scattered(tmp_path / "new", _slowed(times, 1.045), count=5, first=10)
     code, out, err = run("check", *new, "--baseline", *base)
     assert (code, out.splitlines()[0]) == (
         1,
@@ -192,8 +206,8 @@ def test_all_together_fail_a_check_that_no_case_does(run: Run, tmp_path: Path) -
 def test_in_a_disturbed_hour_it_is_a_warning(run: Run, tmp_path: Path) -> None:
     """Four of the new sessions were disturbed and are left out: whose change the others show isn't certain."""
     times = {f"net{number}": 0.1 for number in range(20)}
-    base = sessions.side(tmp_path / "base", times, count=5)
-    new = sessions.side(tmp_path / "new", _slowed(times, 1.045), count=9, first=10)
+    base = _scattered(tmp_path / "base", times, count=5)
+    new = _scattered(tmp_path / "new", _slowed(times, 1.045), count=9, first=10)
 
     def disturb(content: dict[str, Any]) -> None:
         for row in content["benchmarks"]:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from roofline.comparison.effects.effect import Effect, effect_of
-from roofline.comparison.effects.verdict import Verdict, holm, judge
+from roofline.comparison.effects.verdict import Verdict, judge, significant
 from roofline.comparison.observations.observation import Observation
 
 
@@ -83,16 +83,17 @@ def test_each_case_has_its_own_least_effect() -> None:
 @pytest.mark.parametrize(
     ("chances", "expected"),
     [
-        ([0.01, 0.04, 0.03], (True, False, False)),  # 0.03 > 0.05 / 2
-        ([0.01, 0.04, 0.02], (True, True, True)),
-        ([0.02, 0.001], (True, True)),
-        ([0.06], (False,)),
+        ([0.01, 0.04, 0.035], (True, True, True)),  # the largest is held against all of the level
+        ([0.01, 0.06, 0.03], (True, False, True)),  # 0.03 <= 0.05 * 2 / 3
+        ([0.01, 0.06, 0.034], (True, False, False)),
+        ([0.02, 0.06, 0.06], (False, False, False)),  # 0.02 > 0.05 / 3
+        ([0.02, 0.02, 0.06], (True, True, False)),
         ([], ()),
     ],
 )
-def test_holm(chances: list[float], expected: tuple[bool, ...]) -> None:
-    """Sorted, the first is held against a third of the level, the second against half, the last against all of it."""
-    assert holm(chances, 0.05) == expected
+def test_significant(chances: list[float], expected: tuple[bool, ...]) -> None:
+    """The k-th least of n is held against k/n of the level; where it is below, so are all before it."""
+    assert significant(chances, 0.05) == expected
 
 
 def test_more_sessions_settle_it() -> None:
