@@ -96,20 +96,29 @@ def compare(
     floor_s: float = 0.0,
     by: By = "time",
     figure: FigureName = "step_time",
+    learn_from: Paths | None = None,
     devices: StrPath | None = None,
 ) -> Verdicts:
     """Compare the sessions of two sides, case by case, as ``roofline compare BASE --with NEW`` does.
 
     :param least_effect: the least difference that matters, relative.
-    :param confidence: that no case is called slower or faster (more or less) by chance, over all cases together.
+    :param confidence: of the cases called slower or faster (more or less), the share that is so and not by chance.
     :param floor_s: differences of a time below this, in seconds, never matter.
     :param by: ``roof``: compare fractions of each machine's own measured roofs, across machines.
     :param figure: what is compared, as ``--figure`` has it.
+    :param learn_from: earlier sessions of the machine, by which it is known how far its sessions scatter.
     :returns: verdicts; where nothing could be compared, each case's says why.
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by, figure=figure)
+    settings = Settings(
+        least_effect=least_effect,
+        confidence=confidence,
+        floor_s=floor_s,
+        by=by,
+        figure=figure,
+        learn_from=() if learn_from is None else tuple(_paths(learn_from)),
+    )
     comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
     return Verdicts(comparison)
 
@@ -123,6 +132,7 @@ def check(
     floor_s: float = 0.0,
     by: By = "time",
     figure: FigureName = "step_time",
+    learn_from: Paths | None = None,
     allow_removed: bool = False,
     strict: bool = False,
     devices: StrPath | None = None,
@@ -135,7 +145,14 @@ def check(
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(least_effect=least_effect, confidence=confidence, floor_s=floor_s, by=by, figure=figure)
+    settings = Settings(
+        least_effect=least_effect,
+        confidence=confidence,
+        floor_s=floor_s,
+        by=by,
+        figure=figure,
+        learn_from=() if learn_from is None else tuple(_paths(learn_from)),
+    )
     comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
     return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
 

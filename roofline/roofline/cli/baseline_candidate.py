@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import click
 
-from roofline.cli.inputs import NoData
+from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
 from roofline.comparison.comparison import Comparison, compare_paths
@@ -84,7 +84,7 @@ def least_effect_option(function: Command) -> Command:
 
 
 def judging_options(function: Command) -> Command:
-    """``--least-effect``, ``--confidence``, ``--floor``, ``--by`` and ``--figure``: passed on by these names."""
+    """Options to judge by, ``--least-effect`` to ``--figure``: passed on by these names."""
     options = (
         least_effect_option,
         click.option(
@@ -93,7 +93,7 @@ def judging_options(function: Command) -> Command:
             default=f"{CONFIDENCE:.0%}",
             show_default=True,
             metavar="SHARE",
-            help="How sure to be that no case is called slower or faster by chance, over all cases together.",
+            help="How sure to be: of the cases called slower or faster, this share is so and not by chance.",
         ),
         click.option(
             "--floor",
@@ -111,6 +111,14 @@ def judging_options(function: Command) -> Command:
             help="roof: compare fractions of each machine's own measured roofs, across machines, instead of times.",
         ),
         click.option(
+            "--learn-from",
+            multiple=True,
+            type=INPUT,
+            metavar="RESULTS",
+            help="Learn how far sessions of this machine scatter from its earlier ones, files, folders or a store,"
+            " instead of assuming it.",
+        ),
+        click.option(
             "--figure",
             type=click.Choice(get_args(FigureName)),
             default="step_time",
@@ -123,13 +131,22 @@ def judging_options(function: Command) -> Command:
     return function
 
 
-def settings_of(*, least_effect: float, confidence: float, floor: float, by: By, figure: FigureName) -> Settings:
+def settings_of(
+    *, least_effect: float, confidence: float, floor: float, by: By, figure: FigureName, learn_from: Sequence[Path]
+) -> Settings:
     """The settings that the options make.
 
     :raises click.UsageError: two of them exclude each other.
     """
     try:
-        return Settings(least_effect=least_effect, confidence=confidence, floor_s=floor, by=by, figure=figure)
+        return Settings(
+            least_effect=least_effect,
+            confidence=confidence,
+            floor_s=floor,
+            by=by,
+            figure=figure,
+            learn_from=tuple(learn_from),
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

@@ -127,6 +127,7 @@ def judge_results(
     floor: float,
     by: By,
     figure: FigureName,
+    learn_from: Sequence[Path],
     allow_removed: bool,
     strict: bool,
     verbose: bool,
@@ -137,7 +138,9 @@ def judge_results(
     :param verbose: with a line for each case. Else only the first of a kind have theirs.
     :raises NoData: a side can't be read or compared and nothing is expected, or what is expected can't be read.
     """
-    settings = settings_of(least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure)
+    settings = settings_of(
+        least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure, learn_from=learn_from
+    )
     published = device_table(devices)
     expected: Table[Any] | None = None
     not_held: list[Found] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -31,6 +32,7 @@ def compare(
     floor: float,
     by: By,
     figure: FigureName,
+    learn_from: Sequence[Path],
     output: Output,
     verbose: bool,
     devices: Path | None,
@@ -42,7 +44,9 @@ def compare(
 
     Exit code: 0 cases were compared, 3 nothing could be.
     """
-    settings = settings_of(least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure)
+    settings = settings_of(
+        least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure, learn_from=learn_from
+    )
     comparison = comparison_of(base, new, settings, device_table(devices))
     show(comparison, sentence(comparison), output, verbose=verbose)
     if not comparison.judged:

@@ -13,10 +13,12 @@ from pathlib import Path
 from roofline.comparison.effects.common_factor import CommonFactor, common_factor
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange, judge_exact
+from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome, Settings
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
+from roofline.comparison.sides.earlier_sessions import learn_from
 from roofline.comparison.sides.matching import MatchedCase, OneMachine, match
 from roofline.comparison.sides.session_observations import Side, read_side
 from roofline.files.decoding import ReadError
@@ -30,7 +32,8 @@ from roofline.results.stored_runs import is_store, is_stored
 class Comparison:
     """``cases`` are sorted, the worst first. ``left_out``: sessions, rows and files that nothing was compared with, and
     why. ``unreadable``: files of a folder, and parts of files, that should be results and can't be read. ``common`` are
-    the changes that all cases of a machine share, where there is one.
+    the changes that all cases of a machine share, where there is one. ``learned`` is what earlier sessions of a machine
+    tell of its scatter; it isn't used of ``other_hours``, where the sessions of the sides scatter more.
 
     The runs of a side include the sessions left out.
     """
@@ -42,6 +45,8 @@ class Comparison:
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     common: Mapping[Identity, CommonFactor] = field(default_factory=dict)
+    learned: Mapping[Identity, Learned] = field(default_factory=dict)
+    other_hours: frozenset[Identity] = frozenset()
 
     @property
     def figure(self) -> ComparedFigure:
@@ -87,12 +92,15 @@ class Comparison:
         return names_of((*self.machines, *others))
 
 
-def compare(base: Side, new: Side, settings: Settings) -> Comparison:
-    """:raises roofline.comparison.sides.matching.OneMachine: by roof, a side of several machines."""
+def compare(base: Side, new: Side, settings: Settings, learned: Mapping[Identity, Learned] | None = None) -> Comparison:
+    """:param learned: of a machine, what its earlier sessions tell of its scatter.
+    :raises roofline.comparison.sides.matching.OneMachine: by roof, a side of several machines."""
     matching = match(base, new, settings.by)
     judged = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]
-    common = _common(family, settings, matching.cases)
+    learned = learned or {}
+    used = _judged_by(learned, family)
+    common = _common(family, settings, matching.cases, used)
     cases = [_not_judged(case, settings) for case in matching.cases if case.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, _verdicts(family, settings), strict=True)]
     cases += [one.not_comparable(one.other_unit) for one in judged if one.other_unit is not None]
@@ -104,7 +112,22 @@ def compare(base: Side, new: Side, settings: Settings) -> Comparison:
         left_out=(*matching.left_out, *base.skipped, *new.skipped, *base.repeated, *new.repeated),
         unreadable=(*base.unreadable, *new.unreadable),
         common=common,
+        learned=learned,
+        other_hours=frozenset(learned.keys() - used.keys()),
     )
+
+
+def _judged_by(learned: Mapping[Identity, Learned], family: Sequence[JudgedCase]) -> dict[Identity, Learned]:
+    """Let the cases take what was learned of their machines, where their sessions scatter no more than that."""
+    used: dict[Identity, Learned] = {}
+    for machine, tells in learned.items():
+        cases = [one for one in family if one.machine == machine]
+        priors = [tells.of(one.key) for one in cases]
+        if holds((one.effect for one in cases if isinstance(one.effect, Effect)), priors):
+            used[machine] = tells
+            for one, prior in zip(cases, priors, strict=True):
+                one.judge_by(prior)
+    return used
 
 
 def _verdicts(family: Sequence[JudgedCase], settings: Settings) -> Sequence[Verdict]:
@@ -116,15 +139,19 @@ def _verdicts(family: Sequence[JudgedCase], settings: Settings) -> Sequence[Verd
 
 
 def _common(
-    family: Sequence[JudgedCase], settings: Settings, matches: Sequence[MatchedCase]
+    family: Sequence[JudgedCase],
+    settings: Settings,
+    matches: Sequence[MatchedCase],
+    learned: Mapping[Identity, Learned],
 ) -> dict[Identity, CommonFactor]:
     """The change that the cases of each machine share. Each case of them gets its own beside it."""
-    prior = FIGURES[settings.figure].prior
+    assumed = FIGURES[settings.figure].prior
     by_machine: dict[Identity, list[JudgedCase]] = {}
-    for one in family if prior is not None else ():
+    for one in family if assumed is not None else ():
         by_machine.setdefault(one.machine, []).append(one)
     found: dict[Identity, CommonFactor] = {}
     for machine, cases in by_machine.items():
+        prior = learned[machine].prior if machine in learned else assumed
         assert prior is not None
         factor = common_factor(
             [one.sessions for one in cases],
@@ -161,12 +188,20 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     for path in new:
         if not _exists(path):
             raise ReadError(f"no new results: {path} doesn't exist.")
+    for path in settings.learn_from:
+        if not _exists(path):
+            raise ReadError(f"nothing to learn from: {path} doesn't exist.")
     base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     of_new = read_side(new, settings.by, devices, figure=settings.figure)
     files = frozenset(real_path(path) for path, _ in result_files(new))
     of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions, figure=settings.figure)
     try:
-        return compare(of_base, of_new, settings)
+        learned = (
+            learn_from(settings.learn_from, of_new.machines, (of_base, of_new), settings.figure, devices)
+            if settings.learn_from
+            else {}
+        )
+        return compare(of_base, of_new, settings, learned)
     except OneMachine as error:
         raise ReadError(str(error)) from error
 

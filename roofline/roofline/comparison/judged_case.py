@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal, get_args
 
 from roofline.comparison.effects.common_factor import TwoSides
-from roofline.comparison.effects.effect import Effect, effect_of
+from roofline.comparison.effects.effect import Effect, Prior, effect_of
 from roofline.comparison.effects.exact import ExactChange, exact_change
 from roofline.comparison.effects.verdict import (
     CONFIDENCE,
@@ -23,6 +24,7 @@ from roofline.comparison.effects.verdict import (
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import Identity, changed_roofs
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
+from roofline.comparison.sides.earlier_sessions import CaseKey
 from roofline.comparison.sides.matching import MatchedCase
 from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.text.units import significant, some_of
@@ -49,10 +51,11 @@ MATCHED: tuple[Outcome, ...] = (*WORSE, *BETTER, "same", "inconclusive")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """:param least_effect: the least difference that matters, relative.
-    :param confidence: that no case is called slower or faster by chance, over all cases together.
+    :param confidence: of the cases that are called slower or faster, the share that is so and not by chance.
     :param floor_s: differences of a time below it never matter.
     :param by: what is compared: times, on one machine; or times over what each machine's own measured roofs allow.
     :param figure: what is compared; by roof the step time.
+    :param learn_from: files and folders with earlier sessions, which tell how far those of each machine scatter.
     """
 
     least_effect: float = LEAST_EFFECT
@@ -60,6 +63,7 @@ class Settings:
     floor_s: float = 0.0
     by: By = "time"
     figure: FigureName = "step_time"
+    learn_from: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         """:raises ValueError: a setting by which nothing can be judged, or everything would pass."""
@@ -81,6 +85,10 @@ class Settings:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: give {what}.")
         if self.by == "roof" and self.figure != "step_time":
             raise ValueError(f"by roof the step time is compared: {self.figure} is compared by time alone.")
+        if self.learn_from and self.by == "roof":
+            raise ValueError("scatter is learned of times on one machine: by roof nothing is learned.")
+        if self.learn_from and FIGURES[self.figure].prior is None:
+            raise ValueError(f"scatter is learned of what scatters, and {self.figure} doesn't.")
         if self.floor_s and not FIGURES[self.figure].is_time:
             raise ValueError(f"a floor is in seconds, and {self.figure} is no time: give a least effect alone.")
 
@@ -158,9 +166,7 @@ class JudgedCase:
     def __init__(self, case: MatchedCase, settings: Settings) -> None:
         base, new = _summary(case.base), _summary(case.new)
         self._match, self._settings, self._figure = case, settings, FIGURES[settings.figure]
-        before, now = _observations(case.base), _observations(case.new)
-        prior = self._figure.prior
-        self.effect = exact_change(before, now) if prior is None else effect_of(before, now, prior)
+        self.effect = self._effect(self._figure.prior)
         self.least = max(settings.least_effect, settings.floor_s / base.value)
         self._as = partial(
             Compared,
@@ -173,9 +179,22 @@ class JudgedCase:
         )
         self._base, self._new = base, new
 
+    def _effect(self, prior: Prior | None) -> Effect | ExactChange:
+        before, now = _observations(self._match.base), _observations(self._match.new)
+        return exact_change(before, now) if prior is None else effect_of(before, now, prior)
+
     @property
     def machine(self) -> Identity:
         return self._match.machine
+
+    @property
+    def key(self) -> CaseKey:
+        return self._match.id, self._match.test
+
+    def judge_by(self, prior: Prior) -> None:
+        """Take what is known of the case's scatter from ``prior``."""
+        self.effect = self._effect(prior)
+        self._as = partial(self._as, effect=self.effect)
 
     @property
     def sessions(self) -> TwoSides:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
 from roofline.comparison.effects.verdict import MOST_SESSIONS, NoNumber
 from roofline.comparison.gate import (
     grouped,
@@ -241,6 +242,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
         lines.append(
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
+    lines += _learned(comparison)
     lines += _marks(comparison, in_full=in_full)
     won = [case for case in comparison.of(*BETTER) if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
@@ -251,6 +253,36 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
         )
     lines += first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)
     return [*lines, *lines_of_unreadable(comparison.unreadable, in_full=in_full)]
+
+
+def _learned(comparison: Comparison) -> list[str]:
+    """What earlier sessions tell of each machine's scatter, and what can be found so; or why they tell nothing."""
+    asked = comparison.settings.learn_from
+    return [_learned_of(comparison, machine) for machine in comparison.machines] if asked else []
+
+
+def _learned_of(comparison: Comparison, machine: Identity) -> str:
+    name, tells = comparison.machine_names[machine], comparison.learned.get(machine)
+    if tells is None:
+        least = f"{LEAST_SESSIONS} earlier sessions of one commit that followed each other"
+        return f"Nothing learned of {name}: it has no {least}"
+    text = (
+        f"Learned of {name} from {counted(tells.sessions, 'earlier session')} on {counted(tells.days, 'day')}:"
+        f" sessions scatter by {percent(tells.prior.deviation)}, and hours drift by"
+        f" {significant(tells.prior.drift)} of that"
+    )
+    if machine in comparison.other_hours:
+        return f"{text}. Not used: the sessions compared scatter more, or are fewer than three a side"
+    found = " and ".join(
+        f"{percent(slowdown)} in {percent(share_found(tells.prior, slowdown, A_SIDE, comparison.settings.confidence))}"
+        for slowdown in SLOWDOWNS
+    )
+    return f"{text}. {A_SIDE} sessions a side find one case slower by {found}"
+
+
+A_SIDE = 5
+SLOWDOWNS = (0.05, 0.1)
+"""What is said of a machine's gate: of so many sessions, which slowdowns it finds."""
 
 
 def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:

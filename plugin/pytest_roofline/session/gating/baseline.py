@@ -109,7 +109,9 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
     try:
         given = check.make_context("check", [str(side), "--baseline", str(side), *words]).params
         device_table(given["devices"])
-        settings_of(**{name: given[name] for name in ("least_effect", "confidence", "floor", "by", "figure")})
+        settings_of(
+            **{name: given[name] for name in ("least_effect", "confidence", "floor", "by", "figure", "learn_from")}
+        )
         if given["expect"]:
             read(Path(given["expect"]))
     except click.ClickException as error:

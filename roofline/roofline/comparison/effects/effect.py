@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
@@ -40,17 +41,25 @@ class Prior:
     :param freedom: how many degrees of freedom that is worth.
     :param drift: standard deviation of the drift between two blocks of sessions, one taken after the other, over that
         between sessions.
+    :param hour_drift: the same where no more than an hour lies between any two sessions that followed each other.
     :param unknown_error: taken for the standard error within a session that can't tell it, relative.
+    :param included_error: the standard error within a session that ``deviation`` has in it already, relative.
     """
 
     deviation: float
     freedom: float
     drift: float
+    hour_drift: float
     unknown_error: float
+    included_error: float = 0.0
 
 
-SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.75, unknown_error=0.05)
+SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.05)
 """Between sessions in fresh processes on one machine."""
+
+
+AN_HOUR = timedelta(hours=1)
+"""Between the beginnings of two sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +133,11 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
     """The difference of two sides of at least one session each."""
     logs = [[math.log(session.value) for session in side] for side in (base, new)]
     errors = [prior.unknown_error if session.error is None else session.error for session in (*base, *new)]
-    within = statistics.fmean(error**2 for error in errors)
+    within = max(0.0, statistics.fmean(error**2 for error in errors) - prior.included_error**2)
     freedom = prior.freedom + len(base) + len(new) - 2
     scatter = sum(sum((value - statistics.fmean(side)) ** 2 for value in side) for side in logs)
-    drift = prior.drift**2 / 2 * sum(sum(share**2 for share in side) for side in blocks(base, new))
+    apart = prior.hour_drift if len(hours((*base, *new))) == 1 else prior.drift
+    drift = apart**2 / 2 * sum(sum(share**2 for share in side) for side in blocks(base, new))
     variance = (prior.freedom * (prior.deviation**2 + within) + scatter) / freedom
     return Effect(
         log_ratio=statistics.fmean(logs[1]) - statistics.fmean(logs[0]),
@@ -139,6 +149,21 @@ def effect_of(base: Sequence[Observation], new: Sequence[Observation], prior: Pr
         new_sessions=len(new),
         own_deviation=math.sqrt(scatter / own) if (own := len(base) + len(new) - 2) else None,
     )
+
+
+def hours(sessions: Iterable[Observation]) -> list[list[Observation]]:
+    """The sessions in the order they were taken, in parts between which more than `AN_HOUR` lies. Those that don't tell
+    when they began are each a part.
+    """
+    found: list[list[Observation]] = []
+    last: datetime | None = None
+    for session in sorted(sessions, key=lambda one: one.started_at):
+        began = datetime.fromisoformat(session.started_at) if session.started_at else None
+        if last is None or began is None or began - last > AN_HOUR:
+            found.append([])
+        found[-1].append(session)
+        last = began
+    return found
 
 
 def blocks(base: Sequence[Observation], new: Sequence[Observation]) -> tuple[list[float], list[float]]:

@@ -115,7 +115,7 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         column="latency_p99_s",
         paths=("timing.latency.p99_s",),
         # Of stretches of 2 s in `benchmarks/data/step_times_quiet.npz`: three times as far as their medians.
-        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, unknown_error=0.1),
+        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.1),
         error=_p99_error,
     ),
     "compile_time": ComparedFigure(
@@ -123,13 +123,13 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         column="compile_s",
         paths=("timing.compile_s",),
         # One value a session, of Python and a compiler, with a cache that may be warm.
-        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, unknown_error=0.0),
+        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.0),
     ),
     "energy": ComparedFigure(
         title="energy",
         column="energy_j_per_step",
         paths=("energy_j_per_step",),
-        prior=Prior(deviation=0.04, freedom=4.0, drift=0.75, unknown_error=0.05),
+        prior=Prior(deviation=0.04, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.05),
         error=_energy_error,
     ),
     "peak_memory": ComparedFigure(

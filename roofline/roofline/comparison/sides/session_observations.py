@@ -29,7 +29,7 @@ from roofline.comparison.observations.observation import (
     spread_of_roof,
     why_kept_out,
 )
-from roofline.comparison.observations.runs import Run, run_of
+from roofline.comparison.observations.runs import Identity, Run, run_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, observe_figure
 from roofline.files.decoding import ReadError
 from roofline.files.paths import from_here, real_path
@@ -338,6 +338,10 @@ class Side:
     sessions: Sessions = field(default_factory=Sessions)
     figure: FigureName = "step_time"
 
+    @property
+    def machines(self) -> tuple[Identity, ...]:
+        return tuple(dict.fromkeys(run.machine for run in self.runs))
+
 
 def read_side(
     paths: Iterable[Path],
@@ -368,7 +372,7 @@ def read_side(
             if real_path(path) in without:
                 raise _NotOfThisSide(f"{path}: on both sides. A result is not slower than itself.")
             result = read_file(path)
-            _refuse_profiled(result)
+            refuse_profiled(result)
             other = None if others is None else others.find(result)
             if other is not None:
                 raise ReadError(
@@ -414,7 +418,7 @@ class _NotOfThisSide(ReadError):
     """A result that can be read and is left out: of the other side, or measured under a profiler."""
 
 
-def _refuse_profiled(result: ResultFile) -> None:
+def refuse_profiled(result: ResultFile) -> None:
     """All of it, for a profiler is around a process and not around a case: neither side may be made of such times.
 
     :raises _NotOfThisSide: a row says that it was.

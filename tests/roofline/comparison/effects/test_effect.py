@@ -10,7 +10,7 @@ from scipy import stats
 from roofline.comparison.effects.effect import Effect, Prior, blocks, effect_of
 from roofline.comparison.observations.observation import Observation
 
-NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, unknown_error=0.0)
+NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, hour_drift=0.0, unknown_error=0.0)
 """Nothing is known beforehand: the textbook's t test."""
 
 
@@ -36,7 +36,7 @@ def test_without_a_prior_it_is_students_test() -> None:
 
 def test_one_session_a_side_knows_the_prior_alone() -> None:
     """Scatter between sessions, and what the rounds leave open, from two sides: all four variances add."""
-    prior = Prior(deviation=0.03, freedom=4.0, drift=0.0, unknown_error=1.0)
+    prior = Prior(deviation=0.03, freedom=4.0, drift=0.0, hour_drift=0.0, unknown_error=1.0)
     effect = effect_of([session(1.0, 0.04)], [session(2.0, 0.04)], prior)
     assert effect.log_ratio == pytest.approx(math.log(2))
     assert effect.error == pytest.approx(math.sqrt(2) * 0.05)
@@ -45,7 +45,7 @@ def test_one_session_a_side_knows_the_prior_alone() -> None:
 
 def test_sessions_moderate_the_prior() -> None:
     """The variance is the mean of the prior's and the sessions', weighed by their degrees of freedom."""
-    prior = Prior(deviation=0.02, freedom=4.0, drift=0.0, unknown_error=0.0)
+    prior = Prior(deviation=0.02, freedom=4.0, drift=0.0, hour_drift=0.0, unknown_error=0.0)
     spread = math.exp(0.1)
     effect = effect_of(side(1.0, spread), side(1.0, spread), prior)
     scatter = 4 * 0.05**2
@@ -56,7 +56,7 @@ def test_sessions_moderate_the_prior() -> None:
 
 def test_a_session_that_cannot_tell_its_error() -> None:
     """Then the prior's is taken."""
-    prior = Prior(deviation=0.0, freedom=4.0, drift=0.0, unknown_error=0.05)
+    prior = Prior(deviation=0.0, freedom=4.0, drift=0.0, hour_drift=0.0, unknown_error=0.05)
     assert effect_of([session(1.0, None)], [session(1.0, None)], prior).deviation == pytest.approx(0.05)
     assert effect_of([session(1.0, 0.0)], [session(1.0, 0.0)], prior).deviation == 0.0
     assert effect_of([session(1.0, None)], [session(1.0, None)]).deviation == pytest.approx(math.hypot(0.02, 0.05))
@@ -64,7 +64,7 @@ def test_a_session_that_cannot_tell_its_error() -> None:
 
 def test_drift_stays_however_many_sessions() -> None:
     """Sides that lie apart in time share no drift: a thousand sessions don't make the error smaller than it."""
-    prior = Prior(deviation=0.02, freedom=4.0, drift=0.5, unknown_error=0.0)
+    prior = Prior(deviation=0.02, freedom=4.0, drift=0.5, hour_drift=0.5, unknown_error=0.0)
     apart = effect_of(side(*[1.0, 1.02] * 500), side(*[1.0, 1.02] * 500), prior)
     assert apart.drift == pytest.approx(0.5 * apart.deviation)
     assert apart.drift < apart.error < 1.01 * apart.drift
