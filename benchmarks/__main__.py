@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     compare_speed,
     figures,
+    gate_learned,
     gate_live,
     gate_stored,
     gate_turns,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "startup": startup.run,
     "margin": margin_coverage.run,
     "gate": gate_stored.run,
+    "learned": gate_learned.run,
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,

@@ -63,13 +63,16 @@ LOWER_CONFIDENCES = (0.9, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Rounds of one case in one session: seconds of a step, and whether something disturbed the round."""
+    """Rounds of one case in one session: seconds of a step, whether something disturbed the round; and when the session
+    began.
+    """
 
     times: Values
     disturbed: NDArray[np.bool_]
+    began: str
 
     def slowed(self, by: float) -> Session:
-        return Session(self.times * (1 + by), self.disturbed)
+        return Session(self.times * (1 + by), self.disturbed, self.began)
 
     @property
     def rounds(self) -> Rounds:
@@ -92,20 +95,35 @@ class Split:
     new: tuple[int, ...]
 
 
-def recordings() -> dict[str, Sessions]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Sessions of unchanged code in one hour. ``cpu`` is the processor's name."""
+
+    sessions: Sessions
+    cpu: str
+
+    @property
+    def count(self) -> int:
+        """How many sessions."""
+        return len(next(iter(self.sessions.values())))
+
+
+def recordings() -> dict[str, Recording]:
     """Label -> its sessions."""
-    found: dict[str, Sessions] = {}
+    found: dict[str, Recording] = {}
     for path in sorted(DATA.glob("gate_sessions_*.npz")):
         with np.load(path) as file:
-            count = len(json.loads(str(file["about"]))["started_at"])
+            about = json.loads(str(file["about"]))
+            began = about["started_at"]
             cases = {name.removesuffix(".time") for name in file.files if name.endswith(".time")}
-            found[path.stem.removeprefix("gate_sessions_")] = {
+            sessions = {
                 case: tuple(
-                    Session(file[f"{case}.time"][chosen].astype(float), file[f"{case}.disturbed"][chosen])
-                    for chosen in (file[f"{case}.session"] == number for number in range(count))
+                    Session(file[f"{case}.time"][chosen].astype(float), file[f"{case}.disturbed"][chosen], when)
+                    for when, chosen in ((when, file[f"{case}.session"] == number) for number, when in enumerate(began))
                 )
                 for case in sorted(cases)
             }
+        found[path.stem.removeprefix("gate_sessions_")] = Recording(sessions=sessions, cpu=about["cpu"])
     return found
 
 
@@ -128,14 +146,17 @@ def see(sessions: Sessions, slowed: float = 0.0) -> Observed:
     rounds = {case: [session.slowed(slowed).rounds for session in series] for case, series in sessions.items()}
     loud = [disturbed_session(cases) is not None for cases in zip(*rounds.values(), strict=True)]
     return {
-        case: tuple(None if loud[number] else _observed(one, number) for number, one in enumerate(series))
+        case: tuple(
+            None if disturbed else _observed(one, session.began)
+            for disturbed, one, session in zip(loud, series, sessions[case], strict=True)
+        )
         for case, series in rounds.items()
     }
 
 
-def _observed(rounds: Rounds, number: int) -> Observation | None:
+def _observed(rounds: Rounds, began: str) -> Observation | None:
     try:
-        return observe(rounds, started_at=f"{number:04}")
+        return observe(rounds, started_at=began)
     except Unusable:
         return None
 
@@ -144,7 +165,7 @@ def ours(base: Observed, new: Observed, split: Split, confidence: float = CONFID
     """The gate's own verdicts on one comparison, of all cases that both sides know something of: in a loud hour a side
     may have no session with enough rounds left alone, and where nothing is compared nothing can be wrong.
     """
-    sides = {case: (_usable(base[case], split.base), _usable(new[case], split.new)) for case in base}
+    sides = {case: (usable(base[case], split.base), usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
     verdicts = judge(
         [effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), [confidence] * len(compared)
@@ -177,11 +198,11 @@ def _by_session(series: Sequence[Observation | None], chosen: Sequence[int]) -> 
 
 def effects(base: Observed, new: Observed, drawn: Sequence[Split]) -> list[Effect]:
     """Of every case of each comparison that both sides know something of, in the order that the others are asked."""
-    sides = ((_usable(base[case], split.base), _usable(new[case], split.new)) for split in drawn for case in base)
+    sides = ((usable(base[case], split.base), usable(new[case], split.new)) for split in drawn for case in base)
     return [effect_of(*pair) for pair in sides if all(pair)]
 
 
-def _usable(series: Sequence[Observation | None], chosen: Sequence[int]) -> list[Observation]:
+def usable(series: Sequence[Observation | None], chosen: Sequence[int]) -> list[Observation]:
     return [seen for seen in (series[number] for number in chosen) if seen is not None]
 
 
@@ -197,8 +218,8 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
     """Error rates of every rule on every recording."""
     rng = np.random.default_rng(0)
     figures: list[Figure] = []
-    for label, sessions in recordings().items():
-        recorded = len(next(iter(sessions.values())))
+    for label, recording in recordings().items():
+        sessions, recorded = recording.sessions, recording.count
         seen = {slowed: see(sessions, slowed) for slowed in (0.0, *SLOWDOWNS)}
         measured: list[Scores] = []
         for a_side in A_SIDE:

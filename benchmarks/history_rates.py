@@ -69,8 +69,8 @@ def levels_together(histories: Sequence[Values]) -> list[Levels]:
 
 def unchanged(rng: np.random.Generator, histories: int) -> Iterator[tuple[str, list[Values]]]:
     """Kinds of histories of unchanged code by name, and so many of each."""
-    for label, sessions in recordings().items():
-        observed = [[one.value for one in series if one is not None] for series in see(sessions).values()]
+    for label, recording in recordings().items():
+        observed = [[one.value for one in series if one is not None] for series in see(recording.sessions).values()]
         recorded = [np.log(series) for series in observed if len(series) >= SHORTEST]
         if not recorded:
             continue

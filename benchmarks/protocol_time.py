@@ -2,9 +2,9 @@
 
     python -m benchmarks protocol
 
-The smoke matrix runs three times: with the fixed protocol (``--protocol steps``: 10 steps of warm-up and 100 timed
-ones), with the adaptive one until it claims ±1 %, and for a long time, whose step time stands for the true one. The
-times of both are compared, warm-up included, over the cases in which the fixed protocol reaches ±1 % itself.
+The smoke matrix runs with the fixed protocol (``--protocol steps``: 10 steps of warm-up and 100 timed ones). Those of
+its cases that reach ±1 % so run with the adaptive one, until it claims as much; and for a long time, whose step time
+stands for the true one. The times of both are compared, warm-up included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Figure
@@ -21,6 +21,8 @@ from roofline.results.reader import read
 from roofline.schema.record import Timing
 
 _ROOT = Path(__file__).parents[1]
+
+TESTS = ("perftests/test_models.py",)
 
 MARGIN = 0.01
 LONG_S = 60.0
@@ -34,49 +36,51 @@ BUDGET_S = 300.0
 
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
-    chosen = ["--model", "mlp"] if quick else []
+    chosen = [*TESTS, *(("--model", "mlp") if quick else ())]
     long_s, budget_s = (1.0, 2.0) if quick else (LONG_S, BUDGET_S)
     fixed = _measured([*chosen, "--protocol", "steps"])
-    adaptive = _measured([*chosen, "--margin", str(MARGIN), "--max-time", str(budget_s)])
-    true_s = {
-        case: timing.step_time_s
-        for case, timing in _measured([*chosen, "--margin", str(NEVER), "--max-time", str(long_s)]).items()
-    }
-    reaching = reached(fixed, 1.0 if quick else MARGIN)
+    tests = reached(fixed, 1.0 if quick else MARGIN)
+    found = list(counts(fixed, tests))
+    if not tests:
+        return tuple(found)
+    adaptive = _measured([*tests, "--margin", str(MARGIN), "--max-time", str(budget_s)])
+    long = _measured([*tests, "--margin", str(NEVER), "--max-time", str(long_s)])
+    true_s = {test: timing.step_time_s for test, timing in long.items()}
+    both = {test: fixed[test] for test in tests}
     return (
-        *figures(fixed, adaptive, reaching),
-        *errors("fixed", {case: fixed[case] for case in reaching}, true_s),
-        *errors("adaptive", {case: adaptive[case] for case in reaching}, true_s),
-        *errors("adaptive, all cases", adaptive, true_s),
+        *found,
+        *figures(both, adaptive),
+        *errors("fixed", both, true_s),
+        *errors("adaptive", adaptive, true_s),
     )
 
 
 def reached(timings: Mapping[str, Timing], margin: float) -> list[str]:
-    """The cases that claim the margin, or a smaller one."""
-    return [case for case, timing in timings.items() if timing.margin is not None and timing.margin <= margin]
+    """The tests whose cases claim the margin, or a smaller one."""
+    return [test for test, timing in timings.items() if timing.margin is not None and timing.margin <= margin]
 
 
-def figures(fixed: Mapping[str, Timing], adaptive: Mapping[str, Timing], reaching: Sequence[str]) -> list[Figure]:
-    """How long both took over the cases in which the fixed protocol reaches the margin, and in how many that is.
+def counts(fixed: Mapping[str, Timing], reaching: Sequence[str]) -> Iterator[Figure]:
+    """In how many cases the fixed protocol reaches the margin."""
+    yield Figure(name="cases of the smoke matrix", unit="", samples=(float(len(fixed)),))
+    yield Figure(name="of them the fixed protocol reaches ±1 %", unit="", samples=(float(len(reaching)),))
+
+
+def figures(fixed: Mapping[str, Timing], adaptive: Mapping[str, Timing]) -> list[Figure]:
+    """How long both took over the cases in which the fixed protocol reaches the margin.
 
     The adaptive protocol must reach it in each of them: else its time buys less.
     """
-    missed = len(reaching) - len(reached({case: adaptive[case] for case in reaching}, MARGIN))
-    spent = [sum(spent_s(timings[case]) for case in reaching) for timings in (fixed, adaptive)]
-    both = [spent_s(adaptive[case]) / spent_s(fixed[case]) for case in reaching]
-    found = [
-        Figure(name="cases of the smoke matrix", unit="", samples=(float(len(fixed)),)),
-        Figure(name="of them the fixed protocol reaches ±1 %", unit="", samples=(float(len(reaching)),)),
+    missed = len(fixed) - len(reached(adaptive, MARGIN))
+    spent = [sum(spent_s(timings[case]) for case in fixed) for timings in (fixed, adaptive)]
+    both = [spent_s(adaptive[case]) / spent_s(fixed[case]) for case in fixed]
+    return [
         Figure(name="of these the adaptive one doesn't", unit="", samples=(float(missed),), at_most=0.0),
+        Figure(name="fixed protocol, all of these", unit="s", samples=(spent[0],)),
+        Figure(name="adaptive protocol, all of these", unit="s", samples=(spent[1],)),
+        Figure(name="adaptive / fixed, all of these", unit="", samples=(spent[1] / spent[0],), at_most=0.5),
+        Figure(name="adaptive / fixed, case by case", unit="", samples=tuple(both)),
     ]
-    if reaching:
-        found += [
-            Figure(name="fixed protocol, all of these", unit="s", samples=(spent[0],)),
-            Figure(name="adaptive protocol, all of these", unit="s", samples=(spent[1],)),
-            Figure(name="adaptive / fixed, all of these", unit="", samples=(spent[1] / spent[0],), at_most=0.5),
-            Figure(name="adaptive / fixed, case by case", unit="", samples=tuple(both)),
-        ]
-    return found
 
 
 def errors(protocol: str, timings: Mapping[str, Timing], true_s: Mapping[str, float]) -> list[Figure]:
@@ -98,11 +102,11 @@ def spent_s(timing: Timing) -> float:
 
 
 def _measured(arguments: Sequence[str]) -> dict[str, Timing]:
-    """Measure the smoke matrix in a fresh process."""
+    """Measure cases of the smoke matrix in a fresh process; by the names of their tests."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [
-                *(sys.executable, "-m", "pytest", "-q", "perftests/test_models.py", "--device", "cpu"),
+                *(sys.executable, "-m", "pytest", "-q", "--device", "cpu"),
                 *("--results", folder, "--roofline-roofs", "off", *arguments),
             ],
             cwd=_ROOT,
@@ -110,5 +114,8 @@ def _measured(arguments: Sequence[str]) -> dict[str, Timing]:
             check=True,
         )
         (result,) = read([Path(folder)]).files
-    records = [one.record for one in result.benchmarks if one.record is not None and one.record.valid]
-    return {record.case.id: record.timing for record in records if record.timing is not None}
+    return {
+        one.fullname: one.record.timing
+        for one in result.benchmarks
+        if one.record is not None and one.record.valid and one.record.timing is not None
+    }

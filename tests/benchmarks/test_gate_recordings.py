@@ -15,10 +15,10 @@ def test_sessions() -> None:
     """At least 20 sessions of 8 cases, each with rounds."""
     found = gate_stored.recordings()
     assert set(found) >= SESSIONS
-    for sessions in found.values():
-        assert len(sessions) >= 8
-        assert all(len(series) >= 20 for series in sessions.values())
-        assert all(len(session.times) >= 2 for series in sessions.values() for session in series)
+    for recording in found.values():
+        assert len(recording.sessions) >= 8
+        assert all(len(series) >= 20 for series in recording.sessions.values())
+        assert all(len(session.times) >= 2 for series in recording.sessions.values() for session in series)
 
 
 def test_turns() -> None:

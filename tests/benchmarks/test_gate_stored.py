@@ -8,16 +8,16 @@ import pytest
 from benchmarks import gate_stored
 from benchmarks.gate_others import by_rule
 from benchmarks.gate_rates import Count
-from benchmarks.gate_stored import Session, Split
+from benchmarks.gate_stored import Recording, Session, Split
 
 RNG = np.random.default_rng(0)
 
 
-def quiet(mean_s: float) -> Session:
-    return Session(mean_s * (1 + 0.01 * RNG.standard_normal(30)), np.zeros(30, dtype=bool))
+def quiet(mean_s: float, began: str = "") -> Session:
+    return Session(mean_s * (1 + 0.01 * RNG.standard_normal(30)), np.zeros(30, dtype=bool), began)
 
 
-LOUD = Session(np.full(10, 1e-3), np.ones(10, dtype=bool))
+LOUD = Session(np.full(10, 1e-3), np.ones(10, dtype=bool), "")
 
 
 def test_splits_draw_each_session_once() -> None:
@@ -86,7 +86,8 @@ def test_a_run_makes_the_figures_of_every_rule(monkeypatch: pytest.MonkeyPatch) 
     """On every recording and number of sessions a side, with how many of the draws differ; ours at lower confidences,
     too. In a quiet hour no other rule may find more.
     """
-    recorded = {label: {"a": [quiet(1e-3) for _ in range(12)]} for label in ("loud", "quiet")}
+    sessions = {"a": tuple(quiet(1e-3) for _ in range(12))}
+    recorded = {label: Recording(sessions=sessions, cpu="Zen 4") for label in ("loud", "quiet")}
     monkeypatch.setattr(gate_stored, "recordings", lambda: recorded)
     figures = {figure.name: figure for figure in gate_stored.run(quick=True)}
     ours = ("this gate", "this gate, 90% sure", "this gate, 50% sure")

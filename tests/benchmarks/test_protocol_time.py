@@ -45,7 +45,7 @@ def test_cases_that_the_fixed_protocol_cannot_tell_are_left_out() -> None:
 
 def test_warmup_counts_as_time() -> None:
     """(20.4 + 6.6) s of the adaptive protocol against 110 s."""
-    found = {figure.name: figure for figure in figures(FIXED, ADAPTIVE, ["long"])}
+    found = {figure.name: figure for figure in figures({"long": FIXED["long"]}, ADAPTIVE)}
     ratio = found["adaptive / fixed, all of these"]
     assert ratio.median == pytest.approx(27.0 / 110.0)
     assert ratio.reached
@@ -54,7 +54,7 @@ def test_warmup_counts_as_time() -> None:
 def test_time_that_does_not_reach_the_margin_is_no_gain() -> None:
     """The adaptive protocol ended by its budget."""
     adaptive = {"long": timing(1.0, 5, margin=0.02)}
-    found = {figure.name: figure for figure in figures(FIXED, adaptive, ["long"])}
+    found = {figure.name: figure for figure in figures({"long": FIXED["long"]}, adaptive)}
     assert not found["of these the adaptive one doesn't"].reached
 
 
