@@ -1,8 +1,8 @@
 """Runs in a store (see `roofline.store`): which there are, and the file that each was added as.
 
-A store is a folder with the file `MARKER`. Its ``runs/fingerprint=.../day=.../BATCH.parquet`` hold the files that were
-added, byte by byte, each in a row group of its own. The path of a run leads to it through its batch, as if that were a
-folder: ``BATCH.parquet/RUN/FILE``.
+A store is a folder with the file `MARKER`. Its ``runs/fingerprint=.../day=.../BATCH.parquet`` list the runs that were
+added, and ``files/...`` of the same names hold their files, byte by byte, each in a row group of its own. The path of a
+run leads to it through its batch, as if that were a folder: ``runs/.../BATCH.parquet/RUN/FILE``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MARKER = "roofline-store"
 """A file in the folder of a store. It holds the `VERSION` of its layout."""
 
-VERSION = "1"
+VERSION = "2"
 
 RUNS = "runs"
 """The table of runs. A batch counts once it has one: it is written last."""
 
 ENDING = ".parquet"
 
-REMEDY = "Restore it, or delete it and add its results again."
+FILES = "files"
 
 LACKS_PYARROW = "a store needs pyarrow and duckdb: pip install 'pytest-roofline[store]'"
 
@@ -46,7 +46,8 @@ def is_store(path: Path) -> bool:
         raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
     if version != VERSION:
         raise ReadError(
-            f"{path}: a store of version {version!r}; this version reads {VERSION}. Upgrade pytest-roofline."
+            f"{path}: a store of version {version!r}; this version reads {VERSION}. Upgrade pytest-roofline, or add its"
+            " results to a new store."
         )
     return True
 
@@ -69,7 +70,7 @@ def runs_in(batch: Path) -> list[Path]:
 
     :raises ReadError: it can't be read.
     """
-    with _parquet(batch) as parquet:
+    with _parquet(batch, batch) as parquet:
         index = parquet.read(columns=["run", "file"]).to_pydict()
     return [batch / run / name for run, name in zip(index["run"], index["file"], strict=True)]
 
@@ -109,25 +110,35 @@ def content_of_run(path: Path) -> bytes:
     :raises ReadError: its batch can't be read, or has no such run.
     """
     batch, run = path.parents[1], path.parent.name
-    with _parquet(batch) as parquet:
+    with _parquet(files_of(batch), batch) as parquet:
         metadata = parquet.metadata
         for group in range(metadata.num_row_groups):
             # The first column is the run's id, one in each group.
             if metadata.row_group(group).column(0).statistics.min == run:
                 found: bytes = parquet.read_row_group(group, columns=["content"])["content"][0].as_py()
                 return found
-    raise ReadError(f"{batch}: no run {run} in it.")
+    raise ReadError(f"{files_of(batch)}: no run {run} in it. {remedy(batch)}")
+
+
+def files_of(batch: Path) -> Path:
+    """Name the Parquet file that holds the files of a batch's runs."""
+    return batch.parents[3] / FILES / batch.relative_to(batch.parents[2])
+
+
+def remedy(batch: Path) -> str:
+    """Say what to do where a batch's runs or their files are damaged: nothing else has them."""
+    return f"Restore it, or delete {batch} and add its results again."
 
 
 @contextmanager
-def _parquet(batch: Path) -> Iterator[pq.ParquetFile]:
+def _parquet(path: Path, batch: Path) -> Iterator[pq.ParquetFile]:
     """:raises ReadError: it can't be read, or is no Parquet."""
     try:
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise ReadError(f"{batch}: {LACKS_PYARROW}") from error
+        raise ReadError(f"{path}: {LACKS_PYARROW}") from error
     try:
-        with places.opened(batch) as file:
+        with places.opened(path) as file:
             yield pq.ParquetFile(file)
     except (OSError, ValueError, KeyError) as error:  # ArrowInvalid is a ValueError
-        raise ReadError(f"{batch}: can't be read ({error}). {REMEDY}") from error
+        raise ReadError(f"{path}: can't be read ({error}). {remedy(batch)}") from error

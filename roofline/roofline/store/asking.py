@@ -172,11 +172,10 @@ def _view(table: str, files: Mapping[str, str], twice: Mapping[str, list[str]]) 
     """
     if table == "machines":
         return f"SELECT DISTINCT * EXCLUDE (day) FROM {_read(files.values())}"
-    columns = "* EXCLUDE (content)" if table == RUNS else "*"
     once = [path for batch, path in files.items() if batch not in twice]
-    parts = [f"SELECT {columns} FROM {_read(once)}"] if once else []
+    parts = [f"SELECT * FROM {_read(once)}"] if once else []
     parts += [
-        f"SELECT {columns} FROM {_read([files[batch]])} WHERE run NOT IN {_list(runs)}"
+        f"SELECT * FROM {_read([files[batch]])} WHERE run NOT IN {_list(runs)}"
         for batch, runs in twice.items()
         if batch in files
     ]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from roofline.files import places
+from roofline.files.decoding import ReadError
 from roofline.files.places import write_whole
 from roofline.frames import FRAMES, Results
 from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.results.stored_runs import ENDING, RUNS, is_whole, runs_in
+from roofline.results.stored_runs import ENDING, FILES, RUNS, is_whole, remedy, runs_in
 from roofline.show.export import as_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 LATER = ("operations", "kernels", "missing")
 """Tables that are made of the files of a batch when they are first asked for. To make them takes most of the time."""
@@ -60,7 +63,10 @@ def write_batch(store: Path, runs: Sequence[Run], devices: DeviceTable) -> int:
     """
     name = f"{runs[0].partition}/{run_id(''.join(run.id for run in runs).encode())}{ENDING}"
     results = Results(place_all((replace(run.result, name=run.id) for run in runs), devices))
-    write_frames(store, name, results, {run.id: run.result.path.name for run in runs}, AT_ONCE)
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write_whole, store / FILES / name, _files(runs))
+        write_frames(store, name, results, {run.id: run.result.path.name for run in runs}, AT_ONCE)
+    written.result()
     cases = results.cases["file"].value_counts()
     write_whole(store / RUNS / name, _runs(runs, {str(run): int(count) for run, count in cases.items()}))
     return len(results.cases)
@@ -70,8 +76,11 @@ def damaged_tables(store: Path, batch: str) -> list[str]:
     """List the tables of a batch that are cut off, and those of `AT_ONCE` that are gone.
 
     :param batch: its name below the folder of a table.
+    :raises ReadError: the files that they are made of are damaged, too.
     :raises OSError: one can't be read.
     """
+    if not is_whole(store / FILES / batch):
+        raise ReadError(f"{store / FILES / batch}: damaged. {remedy(store / RUNS / batch)}")
     files = {table: store / table / batch for table in FRAMES}
     return [table for table, file in files.items() if not is_whole(file) and (table in AT_ONCE or places.is_file(file))]
 
@@ -95,8 +104,14 @@ def write_frames(store: Path, batch: str, results: Results, files: Mapping[str, 
     :param files: names of files by the ids of runs, which the frames have in their place.
     :raises OSError: a file can't be written.
     """
-    for frame in frames:
-        write_whole(store / frame / batch, as_parquet(rows_of_frame(getattr(results, frame), files)))
+    # One is made while others wait for the disk.
+    with ThreadPoolExecutor() as pool:
+        written = [
+            pool.submit(write_whole, store / frame / batch, as_parquet(rows_of_frame(getattr(results, frame), files)))
+            for frame in frames
+        ]
+    for one in written:
+        one.result()
 
 
 def rows_of_frame(frame: pd.DataFrame, files: Mapping[str, str]) -> pd.DataFrame:
@@ -127,35 +142,42 @@ def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(pd.array(pa.array(values.array).cast(pa.large_string()), dtype="string[pyarrow]"))
 
 
+def _files(runs: Sequence[Run]) -> bytes:
+    """Make the table of files, each in a row group of its own: it can be read without the others."""
+    import pyarrow as pa
+
+    table = pa.table({"run": [run.id for run in runs], "content": pa.array([run.content for run in runs], pa.binary())})
+    return _parquet(table, row_group_size=1, use_dictionary=False, write_statistics=["run"])
+
+
 def _runs(runs: Sequence[Run], cases: Mapping[str, int]) -> bytes:
-    """Make the table of runs, each in a row group of its own: it can be read without the others.
+    """Make the table of runs.
 
     :param cases: how many each has.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     results = [run.result for run in runs]
-    table = pa.table(
-        {
-            "run": [run.id for run in runs],
-            "file": [result.path.name for result in results],
-            "machine": [result.machine_label for result in results],
-            "started_at": pa.array([result.when or None for result in results], pa.string()),
-            "commit": pa.array([result.commit for result in results], pa.string()),
-            "cases": [cases.get(run.id, 0) for run in runs],
-            "content": pa.array([run.content for run in runs], pa.binary()),
-        }
+    return _parquet(
+        pa.table(
+            {
+                "run": [run.id for run in runs],
+                "file": [result.path.name for result in results],
+                "machine": [result.machine_label for result in results],
+                "started_at": pa.array([result.when or None for result in results], pa.string()),
+                "commit": pa.array([result.commit for result in results], pa.string()),
+                "cases": [cases.get(run.id, 0) for run in runs],
+            }
+        )
     )
+
+
+def _parquet(table: pa.Table, **options: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     out = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        out,
-        row_group_size=1,
-        compression="zstd",
-        compression_level=3,  # of a file's many similar cases it makes a third of what 1 does, in less time
-        use_dictionary=False,
-        write_statistics=["run"],
-    )
+    # Of a file's many similar cases level 3 makes a third of what 1 does, in less time.
+    pq.write_table(table, out, compression="zstd", compression_level=3, **options)
     content: bytes = out.getvalue().to_pybytes()
     return content

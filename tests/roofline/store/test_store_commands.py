@@ -187,7 +187,7 @@ def test_a_run_that_two_batches_have_counts_once(run: Run, store: Path, results:
     cpu = next((results / "epyc-2cpu").iterdir())
     second = build.write(cpu.with_name("second.json"), {**json.loads(cpu.read_text()), "version": "another file"})
     run("store", "add", tmp_path / "both", cpu, second)
-    for table in (*FRAMES, "runs"):
+    for table in (*FRAMES, "runs", "files"):
         for file in (tmp_path / "both" / table).rglob("*.parquet"):
             target = store / file.relative_to(tmp_path / "both")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +235,7 @@ def test_what_cannot_be_read_does_not_keep_out_the_rest(run: Run, one: Path, tmp
         (("query", "{store}", "COPY cases TO 'x.csv'"), 2, "give one SELECT"),
         (("query", "{store}", "SELECT 1 AS a, 2 AS a"), 2, "two columns are called 'a'"),
         (("query", "{broken}", "SELECT 1"), 3, "{broken}: can't be read"),
-        (("query", "{newer}", "SELECT 1"), 3, "a store of version '2'"),
+        (("query", "{newer}", "SELECT 1"), 3, "a store of version '3'"),
         (("export", "{store}", "{new}", "--where", "nothing = 1"), 2, "nothing"),
         (("export", "{store}", "{new}", "--where", "false"), 3, "no run has a case"),
         (("export", "{results}", "{new}"), 3, "{results}: no store."),
@@ -248,9 +248,9 @@ def test_errors(
     names = {name: tmp_path / name for name in ("new", "empty", "broken", "newer")}
     names["empty"].mkdir()
     (names["newer"] / "runs").mkdir(parents=True)
-    (names["newer"] / MARKER).write_text("2\n")
+    (names["newer"] / MARKER).write_text("3\n")
     (names["broken"] / "runs").mkdir(parents=True)
-    (names["broken"] / MARKER).write_text("1\n")
+    (names["broken"] / MARKER).write_text("2\n")
     (names["broken"] / "runs" / "x.parquet").write_text("no Parquet")
     places_of = {**names, "results": results, "one": one, "store": store}
     answer, out, err = run("store", *(argument.format(**places_of) for argument in arguments))
@@ -296,7 +296,7 @@ def test_runs_that_are_cut_off_are_told(run: Run, store: Path, results: Path) ->
     cut_off(file)
     code, _, err = run("store", "add", store, results)
     assert (code, f"{file}: can't be read" in " ".join(err.split())) == (3, True)
-    assert "delete it and add its results again" in " ".join(err.split())
+    assert f"delete {file} and add its results again" in " ".join(err.split())
     file.unlink()
     assert "1 run with" in run("store", "add", store, results)[2]
     assert count(run, store) == before
