@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import RecordError, from_json
+from roofline.schema.session import Machine, Session
 from roofline.timing.step_time import step_time
 
 TOP_LEVEL = ("machine_info", "commit_info", "benchmarks", "datetime", "version", KEY)

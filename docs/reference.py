@@ -30,7 +30,7 @@ from roofline.audits.rules import RULES
 from roofline.cli import program as cli
 from roofline.comparison.gate import GATE_RULES, WARNING
 from roofline.frames import Results
-from roofline.schema import expected, record
+from roofline.schema import expected, record, session
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.show.render import one_line
 from roofline.text.units import unit_of
@@ -294,7 +294,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _records() -> Iterator[str]:
     """Yield a heading, the meaning and the fields of each class of the record."""
-    for module in (record, expected):
+    for module in (record, session, expected):
         said = _said_of_fields(module)
         for name, kind in vars(module).items():
             if is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__:

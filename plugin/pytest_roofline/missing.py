@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from roofline.schema.record import Mode, Record, unexplained
+from roofline.schema.record import Mode, Record
+from roofline.schema.unexplained import unexplained
 
 _KINDS: dict[Mode, str] = {"roof": "the kernel of a roof", "input": "a loader alone"}
 

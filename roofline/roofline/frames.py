@@ -15,7 +15,8 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
-from roofline.schema.record import Roof, Rounds
+from roofline.schema.record import Rounds
+from roofline.schema.session import Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
 from roofline.show.export import PANDAS_TIME, Values, array, flat, frame, frame_of, frame_of_values, joined
 from roofline.show.kernel_tables import KernelLine, kernels_table

@@ -10,23 +10,9 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import (
-    Case,
-    Check,
-    Device,
-    Machine,
-    Operation,
-    Process,
-    Record,
-    Roof,
-    RoofKind,
-    RoofSample,
-    Rounds,
-    Session,
-    Timing,
-    Work,
-)
+from roofline.schema.record import Case, Check, Device, Operation, Process, Record, Rounds, Timing, Work
 from roofline.schema.record_json import to_json
+from roofline.schema.session import Machine, Roof, RoofKind, RoofSample, Session
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "check_results.py"
 CASE = "mlp-train-b2-fp32"

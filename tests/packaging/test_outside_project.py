@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Machine, Session
 
 pytest.importorskip("torch")
 

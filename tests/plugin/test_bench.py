@@ -25,8 +25,9 @@ from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs.kernels import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
 from pytest_roofline.workload.step import ReadyBatches, Step, sgd
-from roofline.schema.record import Case, Counters, HostCounters, Process, Record, RoofKind
+from roofline.schema.record import Case, Counters, HostCounters, Process, Record
 from roofline.schema.record_json import from_json, to_json
+from roofline.schema.session import RoofKind
 from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import KEY, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 
 MEASURES = """
     import torch

@@ -18,7 +18,8 @@ from pytest_roofline.workload.case import case_of
 from pytest_roofline.workload.compiling import LeftEager, NotCompiled
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
-from roofline.schema.record import Check, Record, unexplained
+from roofline.schema.record import Check, Record
+from roofline.schema.unexplained import unexplained
 from tests.plugin.fake_run import CPU, STEP_S, WINDOW, run_on, timing_of
 from tests.plugin.measuring.fakes import Lab
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import KEY, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 from tests import forked
 from tests.plugin import foreign
 

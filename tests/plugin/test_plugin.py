@@ -18,8 +18,9 @@ from pytest_roofline import plugin
 from pytest_roofline.config import options_of
 from pytest_roofline.options import SETTINGS
 from roofline.results import journal
-from roofline.schema.record import KEY, Session
+from roofline.schema.record import KEY
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 from tests import forked
 from tests.conftest import ROOT
 from tests.plugin.foreign import MEASURES, QUICK, records, results

@@ -12,8 +12,9 @@ import psutil
 import pytest
 
 from roofline.results import journal
-from roofline.schema.record import KEY, Session
+from roofline.schema.record import KEY
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 from tests.plugin.foreign import NOBODY_ELSE
 from tests.plugin.test_plugin import MEASURES, QUICK
 

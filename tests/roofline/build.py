@@ -15,19 +15,17 @@ from roofline.schema.record import (
     Check,
     Device,
     Latency,
-    Machine,
     Memory,
     Operation,
     Process,
     Profile,
     Record,
-    Roof,
     Rounds,
-    Session,
     Timing,
     Work,
 )
 from roofline.schema.record_json import to_json
+from roofline.schema.session import Machine, Roof, Session
 
 CPU = Device(kind="cpu", name="AMD EPYC 7B13", memory_byte=8 * 10**9, last_level_cache_byte=32 * 2**20)
 CUDA = Device(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from roofline.schema.record import Flag, NotMeasured
+from roofline.schema.record import Flag
+from roofline.schema.session import NotMeasured
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

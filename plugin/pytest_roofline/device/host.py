@@ -15,7 +15,8 @@ from pytest_roofline.device import cgroup, cpu_frequency, cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.device.nvml import NoNvml, Nvml
 from pytest_roofline.device.system import System
-from roofline.schema.record import Device, Machine
+from roofline.schema.record import Device
+from roofline.schema.session import Machine
 
 if TYPE_CHECKING:
     import torch

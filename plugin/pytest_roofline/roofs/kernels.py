@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_roofline.device.device_memory import is_out_of_memory
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.schema.record import Roof, RoofKind, RoofSample
+from roofline.schema.session import Roof, RoofKind, RoofSample
 
 if TYPE_CHECKING:
     import torch

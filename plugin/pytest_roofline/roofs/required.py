@@ -11,7 +11,8 @@ from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
 from pytest_roofline.roofs import kernels as roofs
-from roofline.schema.record import Device, Record, Roof
+from roofline.schema.record import Device, Record
+from roofline.schema.session import Roof
 
 if TYPE_CHECKING:
     import torch

@@ -23,7 +23,7 @@ from roofline.text.units import percent, scaled
 if TYPE_CHECKING:
     import torch
 
-    from roofline.schema.record import Machine, Roof
+    from roofline.schema.session import Machine, Roof
 
 _UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}
 _OTHERS = ("dram", "llc", "launch")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roofline.schema.amounts import usable
-from roofline.schema.record import Machine, Roof, Session
 from roofline.schema.record_json import RecordError, from_json, to_json
+from roofline.schema.session import Machine, Roof, Session
 
 VARIABLE = "ROOFLINE_CACHE"
 """Environment variable that names another folder."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import pytest
 
 from pytest_roofline.items import case_name, uses_roofline
-from roofline.schema.record import SessionSet
+from roofline.schema.session import SessionSet
 from roofline.text.printable import printable
 from roofline.text.units import about, counted, percent, significant
 from roofline.text.wrapping import cut

@@ -19,8 +19,9 @@ from pytest_roofline.workload.own_model import Scalar, scalar
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.schema.amounts import usable
-from roofline.schema.record import KEY, Machine, Roof, Session
+from roofline.schema.record import KEY
 from roofline.schema.record_json import RecordError, from_json, without_nonfinite
+from roofline.schema.session import Machine, Roof, Session
 
 
 class ResultsError(RuntimeError):

@@ -12,8 +12,9 @@ from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.results.journal import Journal, JournalError
 from roofline.results.reader import commit_of
-from roofline.schema.record import KEY, Machine, NotMeasured, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import RecordError, from_json
+from roofline.schema.session import Machine, NotMeasured, Session
 from roofline.text.units import some_of
 
 

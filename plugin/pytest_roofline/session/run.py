@@ -29,22 +29,9 @@ from pytest_roofline.session.gating.baseline import Baseline, plain, verdict
 from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
-from roofline.schema.record import (
-    KEY,
-    Case,
-    Counters,
-    Flag,
-    HostCounters,
-    Machine,
-    NotMeasured,
-    Outcome,
-    Record,
-    Roof,
-    Session,
-    SessionSet,
-    Shard,
-)
+from roofline.schema.record import KEY, Case, Counters, Flag, HostCounters, Record
 from roofline.schema.record_json import from_json, to_json
+from roofline.schema.session import Machine, NotMeasured, Outcome, Roof, Session, SessionSet, Shard
 
 if TYPE_CHECKING:
     import torch

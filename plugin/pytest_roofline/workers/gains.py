@@ -17,8 +17,9 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.asserted_bounds import NotAsExpected, assert_bounds
 from pytest_roofline.session.results_file import dumps, with_short_parameters
 from pytest_roofline.session.run import Run
-from roofline.schema.record import KEY, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json, to_json
+from roofline.schema.session import Session
 
 ATTRIBUTE = "roofline_gains"
 """Of a report."""

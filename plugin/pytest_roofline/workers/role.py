@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import torch
 
     from pytest_roofline.session.gating.sets import Standing
-    from roofline.schema.record import SessionSet
+    from roofline.schema.session import SessionSet
 
 KEY = "roofline"
 """Of what pytest-xdist hands to a worker, and back."""

@@ -30,7 +30,7 @@ from roofline.model.placement import place
 from roofline.model.points import Point
 from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.amounts import usable
-from roofline.schema.record import Roof
+from roofline.schema.session import Roof
 from roofline.text.units import percent, some_of
 from roofline.timing.step_time import mostly_disturbed
 

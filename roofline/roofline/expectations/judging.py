@@ -45,7 +45,7 @@ from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, place_all, points_of
 from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
-from roofline.schema.record import Session
+from roofline.schema.session import Session
 from roofline.show.machines import Machine, machine_of
 from roofline.text.units import percent
 

@@ -16,7 +16,7 @@ from roofline.machine.published import DeviceTable, normalised
 from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, matches
-from roofline.schema.record import NotMeasured
+from roofline.schema.session import NotMeasured
 
 Judged = Literal["held", "failed", "not_evaluable"]
 Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]

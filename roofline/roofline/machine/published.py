@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roofline.files.decoding import ReadError, text_of
-from roofline.schema.record import Roof
+from roofline.schema.session import Roof
 
 BYTE_ROOFS = ("dram", "llc", "host_to_device")
 """Names of roofs in byte/s; every other name is a compute dtype in FLOP/s."""

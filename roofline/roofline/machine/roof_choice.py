@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from roofline.machine.published import DeviceTable
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
-from roofline.schema.record import Device, Roof, RoofKind
+from roofline.schema.record import Device
+from roofline.schema.session import Roof, RoofKind
 from roofline.text.units import percent, scaled
 
 LOUD_SPREAD = 0.10

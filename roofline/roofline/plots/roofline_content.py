@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point, runs_of
-from roofline.schema.record import Record, Roof
+from roofline.schema.record import Record
+from roofline.schema.session import Roof
 from roofline.text.units import scaled, significant
 from roofline.text.wrapping import cut
 

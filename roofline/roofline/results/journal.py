@@ -128,13 +128,13 @@ def read(text: str) -> Journal:
 
 
 def _lost(case: str, line: int) -> dict[str, str]:
-    """The reason of a case that had begun before a damaged line, as `roofline.schema.record.NotMeasured` has it."""
+    """The reason of a case that had begun before a damaged line, as `roofline.schema.session.NotMeasured` has it."""
     reason = f"it began, and line {line} of the journal, which may have held it, is damaged"
     return {"id": case, "outcome": "error", "reason": reason}
 
 
 def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:
-    """What a session says of how far its run came, as the fields of `roofline.schema.record.Session`.
+    """What a session says of how far its run came, as the fields of `roofline.schema.session.Session`.
 
     :param planned: ids of cases by the full names of the tests that measure them.
     :param finished: full names of tests that have ended, whatever came of them, and of any others.

@@ -22,9 +22,10 @@ from roofline.files.paths import files_under, folders_without, real_path
 from roofline.results import journal, stored_runs
 from roofline.results.nonfinite_json import strict
 from roofline.results.result import Benchmark, Host, ResultFile
-from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
 from roofline.schema.round_statistics import Stats
+from roofline.schema.session import Machine, Session
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from roofline.schema.record import Machine, Record, Session
+from roofline.schema.record import Record
 from roofline.schema.round_statistics import Stats
+from roofline.schema.session import Machine, Session
 from roofline.text.units import some_of
 
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from roofline.schema.record import SCHEMA, Machine, Record, Session
+from roofline.schema.record import SCHEMA, Record
+from roofline.schema.session import Machine, Session
 
 Part = TypeVar("Part", Record, Machine, Session)
 

@@ -13,13 +13,8 @@ from roofline.model.bounds import communication_share, input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
-from roofline.schema.record import (
-    Memory,
-    Record,
-    Session,
-    Timing,
-    Work,
-)
+from roofline.schema.record import Memory, Record, Timing, Work
+from roofline.schema.session import Session
 from roofline.show.tables import Column, Dtype, Follow
 from roofline.text.printable import printable
 from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant

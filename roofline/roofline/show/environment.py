@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from roofline.results.result import ResultFile
-from roofline.schema.record import Machine, Session
+from roofline.schema.session import Machine, Session
 from roofline.show.render import cell
 from roofline.text.printable import markdown_text
 from roofline.text.units import percent, scaled

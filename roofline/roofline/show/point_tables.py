@@ -16,7 +16,7 @@ from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
-from roofline.schema.record import NotMeasured, Roof
+from roofline.schema.session import NotMeasured, Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import counted, minute, percent, prefixed, scaled, significant, some_of

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from roofline.model.points import Point
-from roofline.schema.record import Counters, HostCounters, Record, Roof
+from roofline.schema.record import Counters, HostCounters, Record
+from roofline.schema.session import Roof
 from roofline.show.kernel_tables import KernelLine
 from roofline.show.operation_tables import Line
 from roofline.show.tables import Column

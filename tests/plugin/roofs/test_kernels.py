@@ -11,7 +11,7 @@ import torch
 from pytest_roofline.device.selection import CpuInstruments
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs.kernels import Candidate, Ledger, RoofPlan, RoofUnavailable
-from roofline.schema.record import RoofSample
+from roofline.schema.session import RoofSample
 
 CPU = torch.device("cpu")
 LLC = 32 * 2**20

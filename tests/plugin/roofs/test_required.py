@@ -25,8 +25,9 @@ from pytest_roofline.roofs import stored as kept_roofs
 from pytest_roofline.roofs.roofs_command import command
 from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
-from roofline.schema.record import KEY, Device, Roof, RoofKind, Session
+from roofline.schema.record import KEY, Device
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Roof, RoofKind, Session
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.roofline import build
 

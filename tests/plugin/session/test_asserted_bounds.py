@@ -22,8 +22,9 @@ from roofline.expectations.outcome import Checked
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
 from roofline.schema.expected_file import ExpectedFileError
-from roofline.schema.record import KEY, Record, Roof, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json, to_json
+from roofline.schema.session import Roof, Session
 from tests.plugin.fake_run import options
 from tests.roofline import build
 from tests.roofline.expectations import build_points

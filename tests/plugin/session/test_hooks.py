@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.schema.record import KEY, NotMeasured, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import NotMeasured, Session
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 SAVED = (*QUICK, "--roofline-results", "results")

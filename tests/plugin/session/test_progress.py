@@ -15,7 +15,7 @@ import pytest
 
 from pytest_roofline.measuring.plan import SoFar
 from pytest_roofline.session.progress import INTERVAL_S, Progress, on_terminal
-from roofline.schema.record import SessionSet
+from roofline.schema.session import SessionSet
 from tests import forked
 from tests.plugin.foreign import MEASURES, QUICK
 

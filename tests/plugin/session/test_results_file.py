@@ -16,8 +16,9 @@ import torch
 
 from pytest_roofline.session import results_file
 from pytest_roofline.session.results_file import ResultsError, ResultsFile
-from roofline.schema.record import Device, Machine, Roof, Session
+from roofline.schema.record import Device
 from roofline.schema.record_json import to_json
+from roofline.schema.session import Machine, Roof, Session
 from tests.roofline.full_disk import nearly_full
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

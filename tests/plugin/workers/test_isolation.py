@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from roofline.schema.record import KEY, Session
+from roofline.schema.record import KEY
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 from tests import forked
 from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
 

@@ -11,8 +11,9 @@ import pytest
 
 from pytest_roofline.device import cpus
 from roofline.results import journal
-from roofline.schema.record import KEY, Machine, Record, Session
+from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Machine, Session
 from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
 
 pytest.importorskip("xdist")

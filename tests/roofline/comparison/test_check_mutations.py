@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import KEY, Flag, NotMeasured
+from roofline.schema.record import KEY, Flag
 from roofline.schema.record_json import to_json
+from roofline.schema.session import NotMeasured
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import ID, disproved, errored, record_of, remove, row_of

@@ -11,7 +11,8 @@ from roofline.expectations.bounds_table import found_in
 from roofline.expectations.outcome import Checked
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
-from roofline.schema.record import Record, Roof, Work
+from roofline.schema.record import Record, Work
+from roofline.schema.session import Roof
 from tests.roofline import build
 
 

@@ -8,7 +8,8 @@ import pytest
 from roofline.expectations.fraction import from_the_top, lowest, of_roof, of_speed_of_light, why_disturbed
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
-from roofline.schema.record import RoofSample, Rounds
+from roofline.schema.record import Rounds
+from roofline.schema.session import RoofSample
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

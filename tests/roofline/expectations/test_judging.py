@@ -17,7 +17,8 @@ from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
-from roofline.schema.record import Counters, Flag, Memory, NotMeasured, Outcome, Record, Rounds
+from roofline.schema.record import Counters, Flag, Memory, Record, Rounds
+from roofline.schema.session import NotMeasured, Outcome
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.expectations import build_points

@@ -9,7 +9,8 @@ from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
-from roofline.schema.record import Flag, NotMeasured, Outcome, Record, Rounds
+from roofline.schema.record import Flag, Record, Rounds
+from roofline.schema.session import NotMeasured, Outcome
 from tests.roofline import build
 from tests.roofline.expectations import build_points
 

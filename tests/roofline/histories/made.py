@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from roofline.schema.record import SessionSet
 from roofline.schema.record_json import to_json
+from roofline.schema.session import SessionSet
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 

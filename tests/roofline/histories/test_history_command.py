@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import SessionSet
+from roofline.schema.session import SessionSet
 from tests.roofline import build
 from tests.roofline.ab.repository import Project
 from tests.roofline.comparison import sessions

@@ -7,7 +7,8 @@ import pytest
 
 from roofline.machine.published import DeviceTable, load
 from roofline.machine.roof_choice import Roofs, doubts, roofs_of
-from roofline.schema.record import Device, Roof
+from roofline.schema.record import Device
+from roofline.schema.session import Roof
 from tests.roofline import build
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from roofline.files.decoding import ReadError
 from roofline.results.reader import read, read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import KEY, NotMeasured, Record
+from roofline.schema.record import KEY, Record
+from roofline.schema.session import NotMeasured
 from tests.roofline import build
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import Check, Counters, Flag, Memory, Record, Rounds, unexplained
+from roofline.schema.record import Check, Counters, Flag, Memory, Record, Rounds
+from roofline.schema.unexplained import unexplained
 from tests.roofline import build
 
 

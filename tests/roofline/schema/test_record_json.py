@@ -13,19 +13,15 @@ from roofline.schema.record import (
     Counters,
     Flag,
     KernelCounters,
-    Machine,
     Memory,
-    NotMeasured,
     OutsideTime,
     Profile,
     Record,
-    RoofSample,
     Rounds,
-    Session,
-    SessionSet,
     Uncovered,
 )
 from roofline.schema.record_json import RecordError, from_json, to_json
+from roofline.schema.session import Machine, NotMeasured, RoofSample, Session, SessionSet
 from tests.roofline import build
 
 

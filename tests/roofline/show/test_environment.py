@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from roofline.results.reader import read_file
-from roofline.schema.record import NotMeasured
+from roofline.schema.session import NotMeasured
 from roofline.show.environment import environment
 from tests.roofline import build
 

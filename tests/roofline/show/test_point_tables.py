@@ -13,19 +13,8 @@ from roofline.machine.published import load
 from roofline.model.points import Point, cases, newest, points_of
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import (
-    Counters,
-    Device,
-    Flag,
-    HostCounters,
-    Memory,
-    NotMeasured,
-    Process,
-    Record,
-    Roof,
-    Rounds,
-    Uncovered,
-)
+from roofline.schema.record import Counters, Device, Flag, HostCounters, Memory, Process, Record, Rounds, Uncovered
+from roofline.schema.session import NotMeasured, Roof
 from roofline.show.columns import notes_of
 from roofline.show.point_tables import metrics_table, points_table, roofs_table, screen_table, summary_table, telling
 from roofline.show.render import render

@@ -28,7 +28,7 @@ from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
 from roofline.results import journal
-from roofline.schema.record import SessionSet
+from roofline.schema.session import SessionSet
 
 if TYPE_CHECKING:
     import pytest

@@ -20,7 +20,7 @@ from roofline.comparison.observations.machine_state import MachineState, state_o
 from roofline.comparison.observations.observation import disturbed_session, rounds_of
 from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
-from roofline.schema.record import Roof
+from roofline.schema.session import Roof
 from roofline.show.machines import told_apart
 from roofline.text.units import scaled, some_of
 

@@ -18,7 +18,7 @@ from roofline.plots.roofline_content import (
     published_beside,
 )
 from roofline.report.page.cells import Data, rounded
-from roofline.schema.record import Roof
+from roofline.schema.session import Roof
 
 
 def roofline_data(points: Sequence[Point]) -> Data:

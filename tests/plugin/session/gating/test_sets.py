@@ -13,7 +13,8 @@ import pytest
 from pytest_roofline.session.gating import sets as session_set
 from pytest_roofline.session.gating.baseline import Baseline, options_of_check
 from pytest_roofline.session.gating.sets import Ended, Member
-from roofline.schema.record import Flag, SessionSet
+from roofline.schema.record import Flag
+from roofline.schema.session import SessionSet
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 

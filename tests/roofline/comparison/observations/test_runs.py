@@ -22,7 +22,8 @@ from roofline.comparison.observations.runs import (
 )
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import KEY, Device, Roof
+from roofline.schema.record import KEY, Device
+from roofline.schema.session import Roof
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run as Command

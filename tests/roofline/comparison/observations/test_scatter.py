@@ -15,7 +15,8 @@ from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import Flag, Record, Rounds, SessionSet
+from roofline.schema.record import Flag, Record, Rounds
+from roofline.schema.session import SessionSet
 from roofline.show.environment import environment
 from roofline.show.point_tables import metrics_table, points_table, summary_table
 from roofline.show.render import render

@@ -17,7 +17,8 @@ from roofline.report.page.page_data import PageData
 from roofline.report.page.panel import panels as panels_of_page
 from roofline.report.page.panel.case_data import case_data, command_of, figure_names
 from roofline.results.reader import read, read_file
-from roofline.schema.record import Check, Flag, NotMeasured, Rounds
+from roofline.schema.record import Check, Flag, Rounds
+from roofline.schema.session import NotMeasured
 from tests.roofline import build
 from tests.roofline.histories.made import UP, commit, nights
 
