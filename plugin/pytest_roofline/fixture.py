@@ -9,7 +9,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.proof.claims import flags_of
-from pytest_roofline.session.asserted_bounds import applying, assert_bounds
+from pytest_roofline.session.asserted_bounds import assert_bounds
+from pytest_roofline.session.expected_bounds import applying
 from pytest_roofline.workload.case import check_parameters, settings_in
 from pytest_roofline.workload.own_model import Defaults
 from pytest_roofline.workload.step import Mode

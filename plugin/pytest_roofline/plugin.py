@@ -235,7 +235,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     import torch
 
     from pytest_roofline.fixture import Roofline, defaults, parameters_of
-    from pytest_roofline.session import asserted_bounds
+    from pytest_roofline.session import expected_bounds
     from pytest_roofline.session.run import run_of
 
     run = run_of(request.config)
@@ -246,7 +246,7 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
     wrong = None
     try:
         chosen = defaults(request.node.iter_markers("roofline"), parameters_of(request.node))
-        expected = asserted_bounds.marked(request.node)
+        expected = expected_bounds.marked(request.node)
     except ValueError as error:
         wrong = str(error)
     if wrong is not None:

@@ -17,7 +17,7 @@ from pytest_roofline.options import SETTINGS, Options, without_effect
 from pytest_roofline.parallel import launch, rank_session
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
-from pytest_roofline.session import asserted_bounds, results_file, resume
+from pytest_roofline.session import expected_bounds, results_file, resume
 from pytest_roofline.session.case_timeout import CaseTimeout
 from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
@@ -255,7 +255,7 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
         raise pytest.UsageError(str(error)) from error
 
 
-def bounds(config: pytest.Config, chosen: Options, plan: Plan) -> asserted_bounds.Suite | None:
+def bounds(config: pytest.Config, chosen: Options, plan: Plan) -> expected_bounds.Suite | None:
     """What bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
@@ -271,10 +271,10 @@ def bounds(config: pytest.Config, chosen: Options, plan: Plan) -> asserted_bound
             f"{flag}: nothing would be measured, so {asserting} could assert nothing. Leave one out."
         )
     try:
-        return asserted_bounds.suite(plan.tests, config.rootpath, chosen.expected_bounds, marked=plan.expects)
+        return expected_bounds.suite(plan.tests, config.rootpath, chosen.expected_bounds, marked=plan.expects)
     except ExpectedFileError as error:
         raise pytest.UsageError(f"{asserting if chosen.expected_bounds is None else naming}: {error}") from error
-    except asserted_bounds.NothingExpected as error:
+    except expected_bounds.NothingExpected as error:
         raise pytest.UsageError(
             f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
         ) from error

@@ -1,32 +1,24 @@
-"""What is expected of a test's case: by its markers, and under ``--assert-bounds`` by the suite's file, too.
+"""``--assert-bounds``: each case is judged after its measurement, as ``roofline check --expect`` does it.
 
-A case is judged after its measurement, as ``roofline check --expect`` does it. A test whose case is not as expected
-fails, and its row stays valid: the number is right.
+A test whose case is not as expected fails, and its row stays valid: the number is right.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_roofline.session.expected_bounds import applying
 from pytest_roofline.session.gating import analysis
-from pytest_roofline.workload.precision import PRECISIONS
-from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
-from roofline.schema.expected_file import NAME, beside, read
+from pytest_roofline.session.run import Run
+from roofline.schema.expected import Expected, matches, own_of
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import to_json
-
-if TYPE_CHECKING:
-    from pytest_roofline.session.run import Run
-
-MARKER = "expected_bound"
 
 _WIDTH = 100
 """Columns of a failing test's message."""
@@ -40,64 +32,6 @@ class NotAsExpected(pytest.fail.Exception):  # type: ignore[misc, name-defined] 
 
     # As of pytest's own: else its summary shows the module, too, and nothing of the message.
     __module__ = "builtins"
-
-
-class NothingExpected(ValueError):
-    """Bounds are to be asserted, and there is nothing to assert. The message says where was looked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """The expectations of the suite's files, by the test (its full name) that each file lies beside.
-
-    ``root`` is the project's: messages name the files from there.
-    """
-
-    root: Path
-    files: Mapping[str, tuple[Path, tuple[Expected, ...]]]
-
-    def without_root(self, text: str) -> str:
-        return text.replace(f"{self.root}{os.sep}", "")
-
-
-def marked(item: pytest.Item) -> tuple[Expected, ...]:
-    """What the markers of a test expect, the nearest first.
-
-    :raises ValueError: arguments that are not allowed; the text says which are.
-    """
-    return tuple(_of_marker(marker, item) for marker in item.iter_markers(MARKER))
-
-
-def suite(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool) -> Suite:
-    """The files that bounds are asserted by: the given one, or of each test the nearest above it.
-
-    :param tests: full names of those that measure.
-    :param root: of the project; relative to it are the tests' names.
-    :param marked: whether one of them has the marker.
-    :raises roofline.schema.expected_file.ExpectedFileError: one can't be used.
-    :raises NothingExpected: there is neither a file nor a marker.
-    """
-    given = None if given is None else given.absolute()  # a test may change the folder
-    contents: dict[Path, tuple[Expected, ...]] = {}
-    files = {}
-    for test in tests:
-        path = given if given is not None else beside([test], root)
-        if path is not None:
-            if path not in contents:
-                contents[path] = read(path)
-            files[test] = (path, contents[path])
-    if not files and not marked:
-        raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
-    return Suite(root, files)
-
-
-def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[Expected, ...]:
-    """Those that are of this case, on this device.
-
-    :param label: the machine's.
-    """
-    case, names = record.case, (record.device.kind, record.device.name, label)
-    return tuple(one for one in expected if one.is_for(case=case.id, precision=case.precision) and one.is_on(names))
 
 
 def assert_bounds(run: Run, record: Record, test: str) -> None:
@@ -194,22 +128,6 @@ def not_held(run: Run) -> NotHeld:
         if not of_pattern:
             absent[one.case] = None
     return NotHeld(lost=tuple(lost), not_applicable=tuple(not_applicable), absent=tuple(absent))
-
-
-def _of_marker(marker: pytest.Mark, item: pytest.Item) -> Expected:
-    where = f"@pytest.mark.{MARKER}"
-    values: dict[str, Any] = dict(marker.kwargs)
-    if len(marker.args) > 1 or (marker.args and "bound" in values):
-        raise ValueError(f"{where}{marker.args!r}: takes one bound, and the keywords {', '.join(MARKER_KEYS[1:])}")
-    if marker.args:
-        values["bound"] = marker.args[0]
-    try:
-        expected = expectation(values, MARKER_KEYS, f"{where} of {item.nodeid.partition('[')[0]}")
-    except ExpectationError as error:
-        raise ValueError(f"{where}: {error}") from error
-    if ANY not in expected.precision and expected.precision not in PRECISIONS:
-        raise ValueError(f"{where}: precision is {expected.precision!r}; use one of {', '.join(PRECISIONS)}")
-    return expected
 
 
 def _wrapped(text: str) -> str:

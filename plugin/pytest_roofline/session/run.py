@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,17 +29,16 @@ from pytest_roofline.session.gating.baseline import Baseline, plain, verdict
 from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
-from roofline.schema.record import KEY, Case, Counters, Flag, HostCounters, Record
+from roofline.schema.record import KEY, Counters, Flag, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import Machine, NotMeasured, Outcome, Roof, Session, SessionSet, Shard
 
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.measuring.plan import Clock, Instruments, Measured, Pace, Step
-    from pytest_roofline.session.asserted_bounds import Suite
+    from pytest_roofline.session.expected_bounds import Suite
+    from pytest_roofline.session.interfaces import CountsEvents, CountsStep, TakesTurns
     from pytest_roofline.session.progress import Progress
-    from pytest_roofline.workload.step import Workload
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """The session's run, in pytest's stash."""
@@ -48,37 +47,6 @@ RUN: pytest.StashKey[Run] = pytest.StashKey()
 def run_of(config: pytest.Config) -> Run | None:
     """The session's run; None before it is collected, and where nothing is to be measured."""
     return config.stash.get(RUN, None)
-
-
-class TakesTurns(Protocol):
-    """Lets the rounds of a case take turns with those of another process."""
-
-    last: bool
-    """Whether the model won't be built anew after this: then it is proven."""
-
-    def pace(self, case: Case) -> Pace:
-        """When the rounds of a case may be taken."""
-        ...
-
-    def slowed(self, step: Step, instruments: Instruments, clock: Clock) -> Step:
-        """The step, longer by as much as a trial of the alarm asks for."""
-        ...
-
-
-class CountsStep(Protocol):
-    """Takes one step of a workload for its hardware counters."""
-
-    def take(self, workload: Workload, case: str) -> NoReturn:
-        """Take it, and end the test."""
-        ...
-
-
-class CountsEvents(Protocol):
-    """Counts events of a case's steps on the host's cores."""
-
-    def count(self, step: Step, measured: Measured, instruments: Instruments) -> HostCounters:
-        """Take more steps than were timed, and count during them."""
-        ...
 
 
 class Run:

@@ -175,7 +175,7 @@ class Plan:
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], notes: Iterable[str] = ()) -> Plan:
-        from pytest_roofline.session.asserted_bounds import MARKER
+        from pytest_roofline.session.expected_bounds import MARKER
 
         measuring = [item for item in items if uses_roofline(item)]
         return cls(

@@ -13,7 +13,7 @@ import torch
 
 from pytest_roofline import start
 from pytest_roofline.device import host as machine
-from pytest_roofline.session import asserted_bounds
+from pytest_roofline.session import asserted_bounds, expected_bounds
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.role import Plan
 from roofline.cli import program
@@ -348,7 +348,7 @@ def test_a_marker_says_what_it_says() -> None:
         mark.train,
     )
     source = "@pytest.mark.expected_bound of suite/test_it.py::test_it"
-    assert asserted_bounds.marked(item) == (
+    assert expected_bounds.marked(item) == (
         Expected(bound="input", min_fraction_of_speed_of_light=1.0, source=source),
         Expected(bound="compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16", source=source),
     )
@@ -369,7 +369,7 @@ def test_a_marker_says_what_it_says() -> None:
 def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
     """What was wrong and what is allowed."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is tested)
-        asserted_bounds.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
+        expected_bounds.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
     assert str(caught.value).startswith(f"@pytest.mark.expected_bound{message}")
 
 
@@ -377,19 +377,19 @@ def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
     """Or the one that was given; each is read before anything runs."""
     test = "suite/test_it.py::test_it[a-b]"
     with pytest.raises(
-        asserted_bounds.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"
+        expected_bounds.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"
     ):
-        asserted_bounds.suite([test], tmp_path, None, marked=False)
+        expected_bounds.suite([test], tmp_path, None, marked=False)
     near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
     near.parent.mkdir()
     near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
     other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
     for given, path, case in ((None, near, "near"), (other, other, "other")):
-        found, entries = asserted_bounds.suite([test], tmp_path, given, marked=False).files[test]
+        found, entries = expected_bounds.suite([test], tmp_path, given, marked=False).files[test]
         assert (found, [entry.case for entry in entries]) == (path, [case])
     near.write_text("")
     with pytest.raises(ExpectedFileError, match="found none"):
-        asserted_bounds.suite([test], tmp_path, None, marked=False)
+        expected_bounds.suite([test], tmp_path, None, marked=False)
 
 
 def test_only_what_applies_is_kept() -> None:
@@ -403,13 +403,13 @@ def test_only_what_applies_is_kept() -> None:
         Expected(bound="compute", precision="bf16", source="precision"),
         Expected(bound="compute", case="vgg*", source="case"),
     ]
-    assert [one.source for one in asserted_bounds.applying(sources, record, "lab")] == ["any", "label", "all"]
+    assert [one.source for one in expected_bounds.applying(sources, record, "lab")] == ["any", "label", "all"]
 
 
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     """As much of a run as asserting reads."""
     on = build.machine()
-    bounds = asserted_bounds.Suite(Path("/project"), files)
+    bounds = expected_bounds.Suite(Path("/project"), files)
     state = {"bounds": bounds, "asserted": 0, "warned": {}}
     return cast(
         Run,
