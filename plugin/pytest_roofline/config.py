@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.options import SETTINGS, Options, options
-from pytest_roofline.settings import Setting, SettingError, TakenFlags, source
+from pytest_roofline.options import SETTINGS, Options
+from pytest_roofline.settings import Setting, SettingError, TakenFlags, resolve, source
 
 _OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
@@ -39,7 +39,7 @@ def options_of(config: pytest.Config) -> Options:
     """
     if _OPTIONS not in config.stash:
         try:
-            config.stash[_OPTIONS] = options(config, taken_flags(config))
+            config.stash[_OPTIONS] = Options(**resolve(config, SETTINGS, taken_flags(config)))
         except SettingError as error:
             raise pytest.UsageError(str(error)) from error
     return config.stash[_OPTIONS]

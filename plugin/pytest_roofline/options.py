@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from pytest_roofline.device import selection as devices
 from pytest_roofline.settings import (
@@ -16,13 +16,9 @@ from pytest_roofline.settings import (
     choice,
     number,
     plain,
-    resolve,
     truth,
     whole,
 )
-
-if TYPE_CHECKING:
-    import pytest
 
 Counters = Literal["wanted", "require"]
 
@@ -37,19 +33,11 @@ def _label(text: str) -> str:
     return label
 
 
-def _folder(text: str) -> Path:
-    return _path(text, "a folder")
-
-
-def _file(text: str) -> Path:
-    return _path(text, "a file")
-
-
-def _path(text: str, what: str = "a file or folder") -> Path:
+def _path(text: str) -> Path:
     try:
         return Path(plain(text)).expanduser()
     except RuntimeError as error:
-        raise ValueError(f"use the path of {what} ({error})") from error
+        raise ValueError(f"use a path ({error})") from error
 
 
 def _counters(text: str) -> Counters | None:
@@ -74,7 +62,7 @@ def _shard(text: str) -> tuple[int, int]:
 def _resumed(text: str) -> Path | Literal["newest"]:
     if text == "true":
         return "newest"
-    path = _file(text)
+    path = _path(text)
     if path.is_dir():
         raise ValueError("it is a folder; put --resume behind the paths, for it takes the word that follows it")
     return path
@@ -92,9 +80,6 @@ _NOTE = re.compile(r"([A-Za-z][\w-]*)=(.*\S.*)", re.ASCII)
 
 def _notes(text: str) -> dict[str, str]:
     """``KEY=VALUE``, one a line."""
-    # The columns take longer to load than everybody's pytest should.
-    from roofline.show.columns import is_column
-
     found: dict[str, str] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         note = _NOTE.fullmatch(line)
@@ -102,8 +87,6 @@ def _notes(text: str) -> dict[str, str]:
             raise ValueError(f"{line!r} is no KEY=VALUE: a KEY is a letter, then letters, digits, _ and -")
         if note[1] in found:
             raise ValueError(f"{note[1]} is given twice")
-        if is_column(note[1]):
-            raise ValueError(f"results have a column {note[1]} already: use another name, such as {note[1]}-note")
         found[note[1]] = note[2].strip()
     return found
 
@@ -244,7 +227,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="ncu_path",
         metavar="FILE",
-        parse=_file,
+        parse=_path,
         help="The ncu to use. Default: ROOFLINE_NCU, that on PATH, or the newest in the usual folders.",
     ),
     Setting(
@@ -265,7 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="perf_path",
         metavar="FILE",
-        parse=_file,
+        parse=_path,
         help="The perf to use. Default: ROOFLINE_PERF, that on PATH, or the newest in the usual folders.",
     ),
     Setting(
@@ -286,7 +269,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="results",
         metavar="FOLDER",
-        parse=_folder,
+        parse=_path,
         help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
     ),
     Setting(
@@ -334,7 +317,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="expected_bounds",
         metavar="FILE",
-        parse=_file,
+        parse=_path,
         help="Another file of expectations for --roofline-assert-bounds.",
     ),
     Setting(
@@ -431,16 +414,6 @@ _SHAPING = (
 def shaping(options: Options) -> dict[str, str]:
     """The settings on which a measurement depends beside its case and device, as texts."""
     return {name: str(getattr(options, name)) for name in _SHAPING if getattr(options, name) is not None}
-
-
-def options(config: pytest.Config, taken: Mapping[str, str] | None = None) -> Options:
-    """Read all settings of the plugin.
-
-    :param taken: short flags that another plugin owns, by setting name.
-    :raises SettingError: a value that is not allowed.
-    """
-    values: dict[str, Any] = resolve(config, SETTINGS, taken)
-    return Options(**values)
 
 
 def without_effect(options: Options, device: str) -> dict[str, str]:

@@ -160,7 +160,6 @@ def test_a_label_is_a_folder_name(text: str) -> None:
         ("a b=x", "'a b=x' is no KEY=VALUE"),
         ("a=1\nb", "'b' is no KEY=VALUE"),
         ("a=1\na=2", "a is given twice"),
-        ("case=1", "results have a column case already: use another name, such as case-note"),
     ],
 )
 def test_a_note_is_key_and_value(text: str, problem: str) -> None:

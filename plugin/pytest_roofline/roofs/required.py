@@ -51,7 +51,7 @@ def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:
     works = [record.work for record in records if record.work is not None and record.case.mode != "roof"]
     if not works:
         return ()
-    dtypes = {dtype for work in works for dtype, flop in work.flop_by_dtype.items() if flop > 0}
+    dtypes = {dtype for work in works for dtype in work.dtypes}
     cache = ("llc",) if device.last_level_cache_byte is not None else ()
     return (*(name for name in roofs.COMPUTE if name in dtypes), "dram", *cache, "launch")
 

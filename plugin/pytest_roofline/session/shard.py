@@ -78,4 +78,4 @@ def _took_s(record: Record) -> float | None:
     if record.process is not None and record.process.real_s is not None:
         return record.process.real_s
     timing = record.timing
-    return None if timing is None else timing.warmup_s + sum(timing.rounds.wall_s)
+    return None if timing is None else timing.warmup_s + timing.elapsed_s

@@ -114,12 +114,12 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
             # The rules hold it against the total of all rounds, of which a median says nothing, and their mean all.
             "step_time_s": _figure(found.mean_s if found is not None and agrees else timing.step_time_s),
             "step_time_sd_s": _figure(timing.step_time_sd_s),
-            "steps": _figure(rounds.steps * len(rounds.wall_s)),
-            "total_s": _figure(sum(rounds.wall_s)),
+            "steps": _figure(timing.measured_steps),
+            "total_s": _figure(timing.elapsed_s),
             "impossible": tuple(_impossible(timing, record.profile)),
         }
         if rounds.device_s is not None:
-            figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(sum(rounds.wall_s))}
+            figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(timing.elapsed_s)}
     if memory is not None:
         figures["reserved_byte"] = _figure(memory.peak_reserved_byte)
         figures["memory_byte"] = _figure(memory.device_total_byte) or figures["memory_byte"]

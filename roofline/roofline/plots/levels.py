@@ -159,8 +159,7 @@ def _dtypes(point: Point, counters: Counters) -> set[str]:
     """Types that the step computed in: as the counters have it, else as it was counted."""
     pipes = {roof_name(pipe) for pipe, flop in (counters.flop_by_pipe or {}).items() if flop > 0}
     record = point.benchmark.record
-    work = None if record is None else record.work
-    counted = {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0} if work is not None else set()
+    counted = set() if record is None or record.work is None else record.work.dtypes
     return {pipe for pipe in pipes if pipe is not None} or counted
 
 

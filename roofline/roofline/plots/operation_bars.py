@@ -186,8 +186,7 @@ def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
 def _dtypes(point: Point) -> set[str]:
     """In which the step computes."""
     record = point.benchmark.record
-    work = None if record is None else record.work
-    return set() if work is None else {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0}
+    return set() if record is None or record.work is None else record.work.dtypes
 
 
 def _drawable(step: Breakdown) -> list[_Drawn]:

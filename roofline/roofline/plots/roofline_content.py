@@ -49,7 +49,8 @@ class Content:
         self.placed, left_out = _sorted_out(points)
         shown = [one.point for one in self.placed] or list(points)
         self.roofs, whose = _newest_roofs(shown)
-        self.used = {dtype for one in self.placed for dtype in _dtypes(one)}
+        works = (one.record.work for one in self.placed)
+        self.used = {dtype for work in works if work is not None for dtype in work.dtypes}
         self.spots = [Spot(one.low, one.high, one.attained) for one in self.placed]
         about = (runs_of(shown), whose)
         self.lines = ["bar: range of the intensity, from most to least bytes", *(line for line in about if line)]
@@ -105,11 +106,6 @@ def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_n
     if len(left_out) > _LISTED:
         lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
     return lines
-
-
-def _dtypes(one: Placed) -> set[str]:
-    work = one.record.work
-    return set() if work is None else {dtype for dtype, flop in work.flop_by_dtype.items() if flop > 0}
 
 
 def ceilings_of(roofs: Roofs, used: Collection[str]) -> list[Roof]:

@@ -166,6 +166,16 @@ class Timing:
     compile_s: float | None = None
     latency: Latency | None = None
 
+    @property
+    def measured_steps(self) -> int:
+        """Of all rounds."""
+        return self.rounds.steps * len(self.rounds.wall_s)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of all rounds."""
+        return sum(self.rounds.wall_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncovered:
@@ -200,6 +210,11 @@ class Work:
     saved_for_backward_byte: Whole | None = None
     other_flop_per_step: float | None = None
     uncovered: tuple[Uncovered, ...] = ()
+
+    @property
+    def dtypes(self) -> set[str]:
+        """Types that its products are computed in."""
+        return {dtype for dtype, flop in self.flop_by_dtype.items() if flop > 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

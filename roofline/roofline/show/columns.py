@@ -13,7 +13,7 @@ from roofline.model.bounds import communication_share, input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
-from roofline.schema.record import Memory, Record, Timing, Work
+from roofline.schema.record import Memory, Record, Work
 from roofline.schema.session import Session
 from roofline.show.tables import Column, Dtype, Follow
 from roofline.text.printable import printable
@@ -54,17 +54,7 @@ def notes_of(points: Iterable[Point]) -> list[Column[Point]]:
     """A column for each thing that users noted of the runs."""
     sessions = (point.result.session for point in points)
     names = dict.fromkeys(name for session in sessions if session is not None for name in session.noted)
-    return [_kind(f"note_{name}", _note_title(name), "session", by=_note(name)) for name in names]
-
-
-def is_column(name: str) -> bool:
-    """Whether a column of the cases has this name or heading."""
-    return any(name in (column.name, column.title) for column in CASE_COLUMNS)
-
-
-def _note_title(name: str) -> str:
-    """The flag refuses the name of a column, but not in a file that another version or a person wrote."""
-    return f"note {printable(name)}" if is_column(name) else printable(name)
+    return [_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names]
 
 
 def _note(name: str) -> Callable[[Session], str | None]:
@@ -106,12 +96,12 @@ _number = partial(_figure, dtype="Float64")
 _count = partial(_figure, dtype="Int64")
 
 
-def _seconds(name: str, title: str, source: str | Get, **changes: Any) -> Column[Point]:
-    return _number(name, title, source, lambda value: scaled(value, "s"), **changes)
+def _in(unit: str) -> Callable[[float], str]:
+    return lambda value: scaled(value, unit)
 
 
-def _bytes(name: str, title: str, source: str | Get, **changes: Any) -> Column[Point]:
-    return _count(name, title, source, lambda value: scaled(value, "B"), **changes)
+_seconds = partial(_number, show=_in("s"))
+_bytes = partial(_count, show=_in("B"))
 
 
 def _spaced(word: str) -> str:
@@ -121,18 +111,6 @@ def _spaced(word: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
-
-
-def _hertz(value: float) -> str:
-    return scaled(value, "Hz")
-
-
-def _flop_per_s(value: float) -> str:
-    return scaled(value, "FLOP/s")
-
-
-def _byte_per_s(value: float) -> str:
-    return scaled(value, "B/s")
 
 
 def _counter_title(quantity: Quantity) -> str:
@@ -171,14 +149,6 @@ def _samples_sd(point: Point) -> float | None:
     return None if rate is None or spread is None else rate * spread
 
 
-def _elapsed_s(timing: Timing) -> float:
-    return sum(timing.rounds.wall_s)
-
-
-def _steps(timing: Timing) -> int:
-    return timing.rounds.steps * len(timing.rounds.wall_s)
-
-
 def _mean_of_all(point: Point) -> float | None:
     """pytest-benchmark's mean: of all rounds, disturbed ones too."""
     timing = None if point.benchmark.record is None else point.benchmark.record.timing
@@ -193,8 +163,8 @@ def _rounds_left_out(point: Point) -> int | None:
     return None if timing is None or timing.rounds.disturbed is None else left_out(timing.rounds)
 
 
-def _shares(flop: Mapping[str, float]) -> str | None:
-    return shares(flop) or None
+def _shares(flop: Mapping[str, float] | None) -> str | None:
+    return shares(flop or {}) or None
 
 
 def _uncovered_s(work: Work) -> float | None:
@@ -265,8 +235,8 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("protocol", "protocol", "record.timing.protocol"),
     _count("warmup_steps", "warm-up\nsteps", "record.timing.warmup_steps", drop=7),
     _seconds("warmup_s", "warm-up", "record.timing.warmup_s"),
-    _count("measured_steps", "steps", "record.timing", by=_steps, drop=6),
-    _seconds("elapsed_s", "elapsed", "record.timing", by=_elapsed_s, drop=3),
+    _count("measured_steps", "steps", "record.timing.measured_steps", drop=6),
+    _seconds("elapsed_s", "elapsed", "record.timing.elapsed_s", drop=3),
     _seconds("step_time_s", "step", "step_time_s", drop=2),
     _seconds("step_time_sd_s", "sd of step", "record.timing.step_time_sd_s"),
     _number("spread", "sd\n%", "spread", percent_of, drop=6),
@@ -294,7 +264,7 @@ _ALL: tuple[Column[Point], ...] = (
         by=lambda times: list(times) or None,
     ),
     # The process, as /usr/bin/time has it
-    _seconds("real_s", "real", "record.timing", by=lambda timing: timing.warmup_s + _elapsed_s(timing)),
+    _seconds("real_s", "real", "record.timing", by=lambda timing: timing.warmup_s + timing.elapsed_s),
     _seconds("user_s", "user", "record.process.user_s", drop=5),
     _seconds("system_s", "sys", "record.process.system_s", drop=6),
     _bytes("max_rss_byte", "max RSS", "record.process.max_rss_byte", drop=4),
@@ -307,16 +277,10 @@ _ALL: tuple[Column[Point], ...] = (
     _number("energy_j_per_step", "J/step", "record.energy_j_per_step", significant),
     _number("energy_j_per_sample", "J/sample", "record", significant, by=readings.energy_j_per_sample),
     # What the machine reported meanwhile
-    _number("sm_clock_hz", "SM clock", "record.timing.rounds.sm_clock_hz", _hertz, by=readings.mean),
-    _number("memory_clock_hz", "memory clock", "record.timing.rounds.memory_clock_hz", _hertz, by=readings.mean),
-    _number("power_w", "power", "record.timing.rounds.power_w", lambda watt: scaled(watt, "W"), by=readings.mean),
-    _number(
-        "temperature_c",
-        "temperature",
-        "record.timing.rounds.temperature_c",
-        lambda deg: scaled(deg, "°C"),
-        by=readings.most,
-    ),
+    _number("sm_clock_hz", "SM clock", "record.timing.rounds.sm_clock_hz", _in("Hz"), by=readings.mean),
+    _number("memory_clock_hz", "memory clock", "record.timing.rounds.memory_clock_hz", _in("Hz"), by=readings.mean),
+    _number("power_w", "power", "record.timing.rounds.power_w", _in("W"), by=readings.mean),
+    _number("temperature_c", "temperature", "record.timing.rounds.temperature_c", _in("°C"), by=readings.most),
     _bytes("device_memory_byte", "in use", "record.timing.rounds.device_memory_byte", by=readings.most),
     _number("throttle_share", "throttled", "record.timing.rounds", percent, by=readings.throttle_share),
     _text(
@@ -362,12 +326,7 @@ _ALL: tuple[Column[Point], ...] = (
         if one.unit != "s"
     ),
     _number("tensor_share", "tensor cores", "counted.flop_by_pipe", percent, by=tensor_share),
-    _text(
-        "counter_flop_by_pipe",
-        "FLOP by pipe",
-        "counted",
-        by=lambda counters: shares(counters.flop_by_pipe or {}) or None,
-    ),
+    _text("counter_flop_by_pipe", "FLOP by pipe", "counted", by=lambda counters: _shares(counters.flop_by_pipe)),
     # The pass under the profiler
     _kind("profile_source", "times of", "record.profile.source"),
     _seconds("profiled_step_s", "profiled step", "record.profile.step_s"),
@@ -382,8 +341,8 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("provenance", "bytes from", "placement.provenance", _spaced),
     _kind("flop_source", "FLOP from", "placement.flop_source"),
     _kind("time_basis", "time of", "placement.time_basis"),
-    _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", _flop_per_s),
-    _number("memory_roof_byte_per_s", "memory roof", "placement.memory_byte_per_s", _byte_per_s),
+    _number("compute_roof_flop_per_s", "compute roof", "placement.compute_flop_per_s", _in("FLOP/s")),
+    _number("memory_roof_byte_per_s", "memory roof", "placement.memory_byte_per_s", _in("B/s")),
     _kind("memory_level", "level", "placement.memory_level"),
     _kind("roof_source", "roofs", "placement.roof_source"),
     _number("knee_flop_per_byte", "knee", "placement.knee", significant),

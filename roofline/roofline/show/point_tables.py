@@ -274,7 +274,9 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     :param points: of one device.
     """
     roofs = points[0].roofs
-    needed = {dtype for point in points for dtype in _dtypes(point)} | {"dram"}
+    records = [point.benchmark.record for point in points]
+    works = [record.work for record in records if record is not None and record.work is not None]
+    needed = {"dram"}.union(*(work.dtypes for work in works))
     shown = [roof for roof in roofs.roofs if roof.source == "measured" or roof.name in needed]
     knees = {roof.name: roofs.knee_flop_per_byte(roof.name) for roof in shown if roof.kind == "flop"}
     display: list[Column[Roof]] = [
@@ -298,13 +300,6 @@ def run_tables(result: ResultFile, points: Sequence[Point], *, verbose: bool) ->
     """A run's cases, and the roofs in use; of a run without cases the roofs that it measured."""
     shown = cases(points)
     return [summary_table(result, shown, verbose=verbose), roofs_table(shown or points)]
-
-
-def _dtypes(point: Point) -> tuple[str, ...]:
-    record = point.benchmark.record
-    if record is None or record.work is None:
-        return ()
-    return tuple(dtype for dtype, flop in record.work.flop_by_dtype.items() if flop > 0)
 
 
 def _remarks(point: Point) -> list[tuple[str, str | None]]:

@@ -15,7 +15,6 @@ from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, HostCounters, Memory, Process, Record, Rounds, Uncovered
 from roofline.schema.session import NotMeasured, Roof
-from roofline.show.columns import notes_of
 from roofline.show.point_tables import metrics_table, points_table, roofs_table, screen_table, summary_table, telling
 from roofline.show.render import render
 from roofline.show.tables import Table
@@ -269,13 +268,6 @@ def test_what_a_user_noted_of_a_run_is_in_its_heading_and_a_column(tmp_path: Pat
         assert [row["note_zone"] for row in json.loads(render(table, "json", 80))] == ["us-east1-b", None]
         assert table.section is not None
         assert ["zone us-east1-b" in table.section(row) for row in table.rows] == [True, False]
-
-
-def test_a_note_is_told_from_a_column(tmp_path: Path) -> None:
-    """The flag takes no note of a column's name, but a file may have one."""
-    result = build.result(tmp_path / "a.json", [build.record()], of=build.session(build.roofs(), noted={"case": "x"}))
-    (column,) = notes_of(points_of(result, load()))
-    assert (column.name, column.title) == ("note_case", "note case")
 
 
 @pytest.mark.parametrize("table_of", [points_table, metrics_table])
