@@ -8,12 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import BinaryIO, Literal
 
 import pytest_roofline
@@ -65,7 +63,7 @@ def run_program(
     command: Sequence[str | Path], *, timeout_s: float | None, environment: Mapping[str, str], cwd: Path | None = None
 ) -> Ended:
     """Run a program, without input, in a session of its own. What it started is stopped with it at the time limit, and
-    where this process is interrupted or terminated.
+    where this process is interrupted.
 
     :param timeout_s: None for no limit.
 
@@ -73,85 +71,20 @@ def run_program(
     """
     try:
         # Files and no pipes: a grandchild that survived would hold a pipe open, and the reader would wait for it.
-        with unwound_when_terminated(), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            with _signals_held() as started:
-                process = subprocess.Popen(
-                    [str(part) for part in command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    env=dict(environment),
-                    cwd=cwd,
-                    start_new_session=True,
-                )
-                started.append(process)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=dict(environment),
+                cwd=cwd,
+                start_new_session=True,
+            )
             code = _wait(process, timeout_s)
             return Ended(code=code, out=_text(out), err=_text(err), fault="timeout" if code is None else None)
     except OSError as error:
         return Ended(code=None, fault="cannot_start", reason=error.strerror or str(error))
-
-
-class _Terminated(BaseException):
-    """A signal asks this process to end."""
-
-
-@contextmanager
-def unwound_when_terminated() -> Iterator[None]:
-    """Before a signal ends this process, what stands inside is left as after an error: programs are stopped, and
-    temporary folders removed. Those signals would else end it on the spot.
-
-    Outside of the main thread nothing can be done about it; a signal that is ignored or handled by somebody else, an
-    outer one of these, say, is left alone.
-    """
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received: list[int] = []
-    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
-
-    def unwind(number: int, _frame: FrameType | None) -> None:
-        received.append(number)
-        for one in ours:  # a second one is not to break off what the first has begun
-            signal.signal(one, signal.SIG_IGN)
-        raise _Terminated
-
-    try:
-        for one in ours:
-            signal.signal(one, unwind)
-        yield
-    finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
-        if received:
-            signal.raise_signal(received[0])
-
-
-@contextmanager
-def _signals_held() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Hold signals back while a program starts: an error in the middle of that would leave it running, known to nobody.
-
-    What was put into the list is stopped before a signal that came is delivered.
-    """
-    started: list[subprocess.Popen[bytes]] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield started
-        return
-    held: list[int] = []
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    ours = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
-    try:
-        for number in ours:
-            signal.signal(number, lambda number, _frame: held.append(number))
-        yield started
-    finally:
-        for number, handler in ours.items():
-            signal.signal(number, handler)
-    if held:
-        for process in started:
-            _kill(process)
-        for number in held:
-            signal.raise_signal(number)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float | None) -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System, unwound_when_terminated
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu import probe_kernel
@@ -104,10 +104,7 @@ def _count_a_kernel(ncu: Path, system: System) -> Diagnosis:
 
     try:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
-        with (
-            unwound_when_terminated(),
-            tempfile.TemporaryDirectory(prefix="roofline-", ignore_cleanup_errors=True) as folder,
-        ):
+        with tempfile.TemporaryDirectory(prefix="roofline-", ignore_cleanup_errors=True) as folder:
             log = Path(folder) / "ncu.csv"
             probe = Path(probe_kernel.__file__).absolute()
             ended = system.run(

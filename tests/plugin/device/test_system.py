@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from pytest_roofline.device.system import PERFMON, SYS_ADMIN, run_program, unwound_when_terminated
+from pytest_roofline.device.system import PERFMON, SYS_ADMIN, run_program
 from tests.plugin.profilers.stubs import Stubs
 
 HERE = {"PATH": os.environ["PATH"]}
@@ -161,100 +159,3 @@ def _ends(pid: int) -> bool:
             return True
         time.sleep(0.01)
     return False
-
-
-TERMINATED = """
-import signal, sys, tempfile
-from pathlib import Path
-from pytest_roofline.device.system import run_program, unwound_when_terminated
-
-for number in (signal.SIGTERM, signal.SIGHUP):  # under nohup it would be ignored
-    signal.signal(number, signal.SIG_DFL)
-with unwound_when_terminated(), tempfile.TemporaryDirectory(dir=sys.argv[1], prefix="private-") as folder:
-    run_program(
-        ["sh", "-c", 'sleep 600 & echo $! $$ > "$0/part"; mv "$0/part" "$0/pids"; wait', folder],
-        timeout_s=600,
-        environment={"PATH": "/usr/bin:/bin"},
-    )
-"""
-"""A process that waits for a program with a child of its own, which tells of both in a private folder."""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_terminated_process_leaves_nothing_running_and_no_folder(tmp_path: Path, number: signal.Signals) -> None:
-    """A batch system's end of time, or a closed terminal: neither reaches the program in its session. The process ends
-    by the signal as it would have.
-    """
-    process = subprocess.Popen([sys.executable, "-c", TERMINATED, str(tmp_path)])
-    try:
-        pids = [int(pid) for pid in _eventually(tmp_path).read_text().split()]
-        process.send_signal(number)
-        assert process.wait(60) == -number
-    finally:
-        process.kill()
-    assert len(pids) == 2
-    assert all(_ends(pid) for pid in pids)
-    assert list(tmp_path.iterdir()) == []
-
-
-STOPPED_AT_THE_START = """
-import os, signal, subprocess, sys, time
-from pathlib import Path
-from pytest_roofline.device import system
-
-class Interrupted(subprocess.Popen):
-    def __init__(self, *arguments, **keywords):
-        super().__init__(*arguments, **keywords)
-        Path(sys.argv[1], "pids").write_text(str(self.pid))
-        os.kill(os.getpid(), int(sys.argv[2]))
-        time.sleep(0)
-
-system.subprocess.Popen = Interrupted
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-system.run_program(["sleep", "600"], timeout_s=600, environment={"PATH": "/usr/bin:/bin"})
-"""
-"""A process to which the signal comes while it starts a program."""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_a_program_starts_ends_it_too(tmp_path: Path, number: signal.Signals) -> None:
-    """Nobody knows it yet."""
-    ended = subprocess.run(
-        [sys.executable, "-c", STOPPED_AT_THE_START, str(tmp_path), str(int(number))], capture_output=True, check=False
-    )
-    assert ended.returncode == -number
-    assert _ends(int((tmp_path / "pids").read_text()))
-
-
-def test_signals_are_as_they_were_after_it() -> None:
-    """Nested, too: the inner one leaves the outer one's alone."""
-    with unwound_when_terminated():
-        inside = signal.getsignal(signal.SIGTERM)
-        with unwound_when_terminated():
-            assert signal.getsignal(signal.SIGTERM) is inside
-        assert signal.getsignal(signal.SIGTERM) is inside
-    assert inside is not signal.SIG_DFL
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-
-def test_a_signal_that_others_handle_is_left_to_them() -> None:
-    """As nohup ignores that of a closed terminal; and another thread may not handle any."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with unwound_when_terminated():
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    with ThreadPoolExecutor(1) as others:
-        ended = others.submit(run_program, ["true"], timeout_s=60, environment=HERE).result()
-    assert ended.code == 0
-
-
-def _eventually(folder: Path) -> Path:
-    """The file of the process's private folder, once it is there."""
-    for _ in range(3000):
-        for found in folder.glob("private-*/pids"):
-            return found
-        time.sleep(0.01)
-    raise AssertionError("the program did not start")

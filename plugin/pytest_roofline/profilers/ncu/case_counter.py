@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pytest_roofline.device.system import unwound_when_terminated
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu import unit_check as ncu_check
@@ -252,5 +251,5 @@ def _private_folder() -> Iterator[Path]:
         folder = TemporaryDirectory(prefix="roofline-ncu-", ignore_cleanup_errors=True)
     except OSError as error:
         raise NotCounted("failed", f"no folder for temporary files can be made: {error.strerror or error}") from error
-    with unwound_when_terminated(), folder as name:
+    with folder as name:
         yield Path(name)
