@@ -11,14 +11,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from pytest_roofline.device import selection as devices
-from pytest_roofline.settings import (
-    Setting,
-    choice,
-    number,
-    plain,
-    truth,
-    whole,
-)
+from pytest_roofline.settings import Setting, choice, number, plain, truth, whole
 
 Counters = Literal["wanted", "require"]
 

@@ -14,6 +14,7 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
+from roofline.cli.inputs import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.show.tables import Column, Table, number, words
@@ -25,15 +26,8 @@ if TYPE_CHECKING:
 
     from roofline.schema.session import Machine, Roof
 
-_UNITS = {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}
 _OTHERS = ("dram", "llc", "launch")
 """Measured beside the compute roofs; a CPU without a known cache has no llc."""
-
-
-class _NothingMeasured(click.ClickException):
-    """There is nothing to show or keep."""
-
-    exit_code = 3
 
 
 def _device_option(command: Command) -> Command:
@@ -75,7 +69,7 @@ def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
     )
     missing = [f"no {name}: {why}" for name, why in measured.missing.items()]
     if not measured.roofs:
-        raise _NothingMeasured("\n  ".join(("no roof could be measured.", *missing)))
+        raise NoData("\n  ".join(("no roof could be measured.", *missing)))
     unkept, told = None, f"measured in {measured.seconds:.1f} s"
     try:
         kept.keep(measured.roofs)
@@ -149,21 +143,15 @@ def _show(machine: Machine, found: Sequence[Roof], notes: list[str], output: Out
     doubtful = machine_roofs.doubts(found, machine.device)
     display: list[Column[Roof]] = [
         words("roof", get="name", dtype="category"),
-        number("reads", "value", lambda roof: scaled(roof.value, _UNITS[roof.kind])),
+        number("reads", "value", lambda roof: scaled(roof.value, roof.unit)),
         number("spread", show=percent),
         words("kernel"),
         words("measured_at", "when (UTC)", dtype="datetime64[us, UTC]"),
     ]
-    unit = words("unit", get=lambda roof: _UNITS[roof.kind], dtype="category")
+    of_programs = [number("value"), words("unit", dtype="category")]
     table = Table(
         title=f"Roofs of {machine.device.name}",
-        columns=[
-            display[0],
-            number("value"),
-            unit,
-            *display[1:],
-            words("doubtful", get=lambda r: doubtful.get(r.name)),
-        ],
+        columns=[display[0], *of_programs, *display[1:], words("doubtful", get=lambda roof: doubtful.get(roof.name))],
         display=display,
         rows=found,
         notes=[

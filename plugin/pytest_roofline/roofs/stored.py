@@ -6,10 +6,10 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from roofline.files.writing import write_text
 from roofline.schema.amounts import usable
 from roofline.schema.record_json import RecordError, from_json, to_json
 from roofline.schema.session import Machine, Roof, Session
@@ -91,14 +91,9 @@ class KeptRoofs:
         older = tuple(replace(roof, from_file=None) for roof in self.read() if roof.name not in names)
         at = max((roof.measured_at or "" for roof in roofs), default="")
         content = to_json(Session(started_at=at, label="kept roofs", roofs=(*roofs, *older)))
-        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
-            os.replace(temporary, self.path)
+            write_text(self.path, json.dumps(content, indent=1))
         except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
             raise self._error("write", error) from error
 
     def forget(self) -> bool:

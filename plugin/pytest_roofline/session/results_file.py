@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_roofline.workload.own_model import Scalar, scalar
+from roofline.files.decoding import ReadError
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
+from roofline.results.reader import read_file
 from roofline.schema.amounts import usable
 from roofline.schema.record import KEY
-from roofline.schema.record_json import RecordError, from_json, without_nonfinite
-from roofline.schema.session import Machine, Roof, Session
+from roofline.schema.record_json import without_nonfinite
+from roofline.schema.session import Roof
 
 
 class ResultsError(RuntimeError):
@@ -224,29 +226,20 @@ def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -
     """
     found: dict[tuple[str, str], Roof] = {}
     try:
-        found_files = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
+        paths = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
     except OSError:
         return ()  # `ResultsFile` says what is wrong with the folder
-    for path in sorted(found_files, key=lambda path: path.name, reverse=True):
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
         try:
-            if not path.is_file():
-                continue  # reading a pipe would wait for its writer
-            document = journal.load(path)
-            machine = from_json(Machine, document["machine_info"][KEY], path.name)
-            if machine.fingerprint != fingerprint or cpu_threads not in (None, machine.threads.get("intra_op")):
-                continue
-            session = from_json(Session, document[KEY], path.name)
-            if _profiled(document):
-                continue
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, RecordError):
+            result = read_file(path)
+        except ReadError:
             continue  # another tool's file, or one that is still empty
+        machine, session = result.machine, result.session
+        if machine is None or session is None or machine.fingerprint != fingerprint or result.is_profiled:
+            continue
+        if cpu_threads not in (None, machine.threads.get("intra_op")):
+            continue
         for roof in session.roofs:
             if roof.source == "measured" and roof.kind != "link" and roof.from_file is None and usable(roof.value):
                 found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
     return tuple(found.values())
-
-
-def _profiled(document: Mapping[str, Any]) -> bool:
-    """Whether a profiler was around the process that wrote it, as `attached_profilers.profilers` says of each row."""
-    records = (row.get("extra_info", {}).get(KEY, {}) for row in document.get("benchmarks", ()))
-    return any(flag.get("name") == "profiled" for record in records for flag in record.get("flags", ()))

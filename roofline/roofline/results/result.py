@@ -90,6 +90,12 @@ class ResultFile:
         return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
 
     @property
+    def is_profiled(self) -> bool:
+        """Whether a profiler was around the process that measured it: then its times and roofs are none."""
+        records = (benchmark.record for benchmark in self.benchmarks)
+        return any(flag.name == "profiled" for record in records if record is not None for flag in record.flags)
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """Why records of this file can't be read, with the place of each."""
         return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)

@@ -53,6 +53,11 @@ class Roof:
     disturbed: str | None = None
     """What disturbed the machine while it was measured, by evidence; None where nothing did, or nobody looked."""
 
+    @property
+    def unit(self) -> str:
+        """Of its value."""
+        return {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}[self.kind]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotMeasured:

@@ -71,14 +71,10 @@ _STANDING: tuple[Column[Point], ...] = (
 _TIMED = pick("step_time_s", "spread")
 
 
-def _unit(roof: Roof) -> str:
-    return {"flop": "FLOP/s", "byte": "B/s", "latency": "s", "link": "B/s"}[roof.kind]
-
-
 ROOF_COLUMNS: tuple[Column[Roof], ...] = (
     words("roof", get="name", dtype="category"),
     number("value"),
-    words("unit", "unit", _unit, dtype="category"),
+    words("unit", dtype="category"),
     number("spread", show=percent),
     words("source", dtype="category"),
     words("measured_at", "when", dtype="datetime64[us, UTC]"),
@@ -281,7 +277,7 @@ def roofs_table(points: Sequence[Point]) -> Table[Roof]:
     knees = {roof.name: roofs.knee_flop_per_byte(roof.name) for roof in shown if roof.kind == "flop"}
     display: list[Column[Roof]] = [
         words("roof", get="name"),
-        number("value", get=lambda roof: scaled(roof.value, _unit(roof))),
+        number("value", get=lambda roof: scaled(roof.value, roof.unit)),
         number("knee", "knee\nFLOP/byte", lambda roof: knees.get(roof.name), significant, drop=4),
         number("spread", show=percent, drop=3),
         words("source"),

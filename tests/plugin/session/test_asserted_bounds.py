@@ -58,7 +58,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     document = {
         "machine_info": {KEY: to_json(machine.describe(torch.device("cpu"), "here"))},
         KEY: to_json(Session(started_at="2026-11-20T10:00:00+00:00", label="here", roofs=roofs)),
-        "benchmarks": [],
+        "benchmarks": [{"name": "test_roofs"}],
     }
     old = pytester.path / "results" / "here" / "20200101T000000Z-nogit.json"
     old.parent.mkdir(parents=True)

@@ -16,9 +16,10 @@ import torch
 
 from pytest_roofline.session import results_file
 from pytest_roofline.session.results_file import ResultsError, ResultsFile
-from roofline.schema.record import Device
+from roofline.schema.record import Device, Flag
 from roofline.schema.record_json import to_json
 from roofline.schema.session import Machine, Roof, Session
+from tests.roofline import build
 from tests.roofline.full_disk import nearly_full
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
@@ -213,8 +214,13 @@ def document(fingerprint: str, *roofs: Roof) -> str:
         {
             "machine_info": {"roofline": to_json(machine)},
             "roofline": to_json(Session(started_at="t", label="m", roofs=roofs)),
+            "benchmarks": [row()],
         }
     )
+
+
+def row(*flags: Flag) -> dict[str, Any]:
+    return {"name": "test_a", "extra_info": {"roofline": to_json(build.record(flags=flags))}}
 
 
 def dram(value: float, **changes: Any) -> Roof:
@@ -262,7 +268,7 @@ def test_a_cpu_has_other_roofs_with_other_threads(tmp_path: Path) -> None:
 def test_roofs_measured_under_a_profiler_are_no_roofs(tmp_path: Path) -> None:
     """Launches are traced and clocks held down there; nor does a file whose rows are of no form stop the search."""
     flagged, broken = (json.loads(document("here", dram(value))) for value in (2.0, 3.0))
-    flagged["benchmarks"] = [{}, {"extra_info": {"roofline": {"flags": [{"name": "profiled", "invalid": True}]}}}]
+    flagged["benchmarks"] = [{}, row(Flag(name="profiled", evidence="ncu", invalid=True))]
     broken["benchmarks"] = ["nothing"]
     put(
         tmp_path,

@@ -61,8 +61,7 @@ def baseline(path: Path, options: Mapping[str, Any]) -> Baseline:
     broken: list[str] = []
     for found, named in result_files([path]):
         try:
-            records = [row.record for row in read_file(found).benchmarks]
-            if any(flag.name == "profiled" for record in records if record is not None for flag in record.flags):
+            if read_file(found).is_profiled:
                 raise NoResultError(f"{found}: measured under a profiler, so it is no side of a comparison")
         except ReadError as error:
             if named:
