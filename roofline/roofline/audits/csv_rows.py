@@ -38,8 +38,10 @@ class _Line:
     cells: Sequence[str]
 
 
-def rows_of(path: Path, text: str) -> tuple[StatedRow, ...]:
-    """The rows of a table.
+def table_of(path: Path, text: str) -> tuple[tuple[StatedRow, ...], tuple[str, ...]]:
+    """Read a table: its rows, and the columns, as they are headed, that no rule can look at.
+
+    These are of a plain table, whose names are free to choose.
 
     :raises ReadError: no line, two columns of one meaning, an unknown layout, a line that is too short or too long, or
         a cell that is no number where one belongs.
@@ -63,23 +65,14 @@ def rows_of(path: Path, text: str) -> tuple[StatedRow, ...]:
                 f"{path}:{line.number}: {len(line.cells)} cells under {len(columns)} columns. Is the file complete, and"
                 " are cells with a comma in quotes?"
             )
-    return tuple(
+    rows = tuple(
         _row(layout, dict(zip(columns, line.cells, strict=True)), str(path), line.number)
         for line in body
         for layout in layouts
     )
-
-
-def unread(path: Path, text: str) -> tuple[str, ...]:
-    """Columns, as they are headed, that no rule can look at: of a plain table, whose names are free to choose.
-
-    :raises ReadError: it is no table.
-    """
-    header = next(_lines(path, text), None)
-    layouts = () if header is None else layouts_of(frozenset(map(plain, header.cells)))
-    if header is None or layouts not in ((PLAIN,), (BESIDE_MAC,)):
-        return ()
-    return tuple(cell.strip() for cell in header.cells if cell.strip() and not layouts[0].reads(plain(cell)))
+    free = layouts[0] if layouts in ((PLAIN,), (BESIDE_MAC,)) else None
+    unread = [cell.strip() for cell in header.cells if free is not None and not free.reads(plain(cell))]
+    return rows, tuple(filter(None, unread))
 
 
 def kind_of(device: str | None) -> DeviceKind | None:

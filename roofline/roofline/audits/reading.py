@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from roofline.audits.row import StatedRow
 from roofline.files.decoding import ReadError, decoded
 from roofline.files.paths import folders_without
 from roofline.machine.published import DeviceTable
-from roofline.results import journal, stored_runs
-from roofline.results.reader import content_of_result, read_file
+from roofline.results import journal
+from roofline.results.reader import content_of_result, read_file, result_files
 
 SUFFIXES = (".csv", ".json", journal.SUFFIX)
 """Of the files that are looked for in a folder."""
@@ -62,14 +62,9 @@ def read(paths: Iterable[Path], devices: DeviceTable) -> AuditFiles:
     files: dict[Path, FileRows] = {}
     refused: list[str] = []
     skipped: list[str] = []
-    known: set[str] = set()
-    paths = tuple(paths)
-    for path, named in _files(paths):
-        # Path.resolve fails on a link that leads to itself, before Python 3.13.
-        real = os.path.realpath(path)
-        if real in known:
-            continue
-        known.add(real)
+    # Files first, so that one that lies in a folder as well counts as named.
+    paths = sorted(paths, key=os.path.isdir)
+    for path, named in result_files(paths, SUFFIXES):
         try:
             files[path] = read_one(path, devices)
         except ReadError as error:
@@ -90,7 +85,8 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
     if not text.strip():
         raise ReadError(f"{path}: empty.")
     if text.lstrip()[0] not in "{[":
-        return FileRows(rows=csv_rows.rows_of(path, text), unknown=csv_rows.unread(path, text))
+        rows, unread = csv_rows.table_of(path, text)
+        return FileRows(rows=rows, unknown=unread)
     result = read_file(path, content)
     return FileRows(
         rows=benchmark_rows.rows_of(result, devices),
@@ -106,20 +102,3 @@ def rows_of(path: Path, devices: DeviceTable) -> tuple[StatedRow, ...]:
     :raises ReadError: it can't be read, and why.
     """
     return read_one(path, devices).rows
-
-
-def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named: those first, so that one that lies in a folder as well counts as named.
-
-    :raises ReadError: a store can't be read.
-    """
-    # Path.is_dir raises for a name that no file system takes.
-    stores = [path for path in paths if stored_runs.is_store(path)]
-    yield from ((path, True) for path in paths if path not in stores and not os.path.isdir(path))
-    for folder in paths:
-        if folder in stores:
-            yield from ((path, False) for path in stored_runs.run_paths(folder))
-        elif os.path.isdir(folder):
-            found = (path for path in folder.rglob("*") if path.suffix.casefold() in SUFFIXES and not path.is_dir())
-            found = (path for path in found if not journal.is_superseded(path))
-            yield from ((path, False) for path in sorted(found))

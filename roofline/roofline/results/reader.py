@@ -100,25 +100,21 @@ def named_apart(files: Sequence[ResultFile]) -> tuple[ResultFile, ...]:
 _RESULTS = (".json", journal.SUFFIX)
 
 
-def result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+def result_files(paths: Iterable[Path], endings: tuple[str, ...] = _RESULTS) -> Iterator[tuple[Path, bool]]:
     """As `files_under`: results, the journals in folders whose runs have not made their JSON, and the runs of stores.
 
     :raises ReadError: a store can't be read.
     """
     seen: set[Path] = set()
-    for path, named in _result_files(paths):
-        if (file := real_path(path)) not in seen:
-            seen.add(file)
-            yield path, named
-
-
-def _result_files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     for path in paths:
         if stored_runs.is_store(path):
-            yield from ((run, False) for run in stored_runs.run_paths(path))
+            found = ((run, False) for run in stored_runs.run_paths(path))
         else:
-            found = files_under([path], _RESULTS)
-            yield from ((file, named) for file, named in found if named or not journal.is_superseded(file))
+            found = (one for one in files_under([path], endings) if one[1] or not journal.is_superseded(one[0]))
+        for one, named in found:
+            if (file := real_path(one)) not in seen:
+                seen.add(file)
+                yield one, named
 
 
 def folders_without_results(paths: Iterable[Path]) -> list[str]:
