@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +157,7 @@ def judge(stretches: Iterator[Stretch], truth: Callable[[int], float], plan: Pla
     margins: list[float] = []
     seconds: list[float] = []
     for stretch in stretches:
-        player = Playback(stretch)
+        player: Any = Playback(stretch)  # in the place of the device and of the host's counters
         try:
             timing = measure(player.step, plan, player, clock=player.clock, telemetry=player).timing
         except Exhausted:
@@ -175,7 +176,7 @@ def step_time_of(steps: Stretch) -> Callable[[int], float]:
 
     @cache
     def by_rounds_of(count: int) -> float:
-        player = Playback(steps)
+        player: Any = Playback(steps)  # in the place of the device and of the host's counters
         stopwatch = Stopwatch(player.step, player, player.clock, player, None)
         rounds = [stopwatch.round(count) for _ in range(len(steps.times) // count)]
         walls_s = [round.wall_s for round in rounds]

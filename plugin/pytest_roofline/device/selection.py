@@ -242,15 +242,17 @@ class CpuInstruments:
 
     @property
     def missing(self) -> Mapping[str, str]:
+        """Why readings are None: under the names of `DeviceState` and `HeldDown`, and ``energy_j``."""
         return self._rapl.missing
 
     def synchronize(self) -> None:
         return None
 
     def mark(self) -> None:
-        return None
+        """An event recorded on the device now; None where there are none."""
 
     def between_s(self, _first: object, _second: object) -> float:
+        """Device seconds between two events, after a synchronisation."""
         raise TypeError("a CPU has no device events")
 
     def state(self) -> DeviceState:
@@ -260,6 +262,7 @@ class CpuInstruments:
         return HeldDown()
 
     def energy_j(self) -> float | None:
+        """What the device has used since some moment before; None where it tells no energy."""
         return self._rapl.energy_j()
 
 

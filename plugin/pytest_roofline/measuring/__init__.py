@@ -8,6 +8,6 @@ rounds.
 from __future__ import annotations
 
 from pytest_roofline.measuring.loop import measure
-from pytest_roofline.measuring.plan import InputEnded, Instruments, Measured, Pace, Plan
+from pytest_roofline.measuring.plan import InputEnded, Measured, Pace, Plan
 
-__all__ = ["InputEnded", "Instruments", "Measured", "Pace", "Plan", "measure"]
+__all__ = ["InputEnded", "Measured", "Pace", "Plan", "measure"]

@@ -19,21 +19,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
 
+from pytest_roofline.device.selection import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.plan import (
-    Alone,
-    Clock,
-    InputEnded,
-    Instruments,
-    Measured,
-    Pace,
-    Plan,
-    SoFar,
-    Step,
-    Watch,
-)
+from pytest_roofline.measuring.plan import Alone, Clock, InputEnded, Measured, Pace, Plan, SoFar, Step, Watch
 from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps
-from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
+from pytest_roofline.measuring.telemetry import HostTelemetry
 from pytest_roofline.measuring.timing_record import Repeat, Taken, energy_per_step, timing_record
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.schema.record import StopReason
@@ -71,7 +61,7 @@ def measure(
     instruments: Instruments,
     *,
     clock: Clock = time.perf_counter,
-    telemetry: Telemetry | None = None,
+    telemetry: HostTelemetry | None = None,
     input_wait: Callable[[], float] | None = None,
     on_warm: Callable[[], None] | None = None,
     after_round: Callable[[], None] | None = None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.options import PROTOCOLS
 from roofline.schema.record import Timing
 
@@ -81,39 +80,6 @@ class Plan:
         if self.warmup_steps is None and self.protocol != "adaptive":
             return WINDOW_WARMUP_STEPS
         return self.warmup_steps
-
-
-class Instruments(Protocol):
-    """What belongs to the device; see `pytest_roofline.device.selection`."""
-
-    def synchronize(self) -> None:
-        """Wait until the device has done all it was asked to do."""
-        ...
-
-    def mark(self) -> object | None:
-        """An event recorded on the device now; None where there are none."""
-        ...
-
-    def between_s(self, first: object, second: object) -> float:
-        """Device seconds between two events, after a synchronisation."""
-        ...
-
-    def state(self) -> DeviceState:
-        """What the device tells of itself now."""
-        ...
-
-    def held_so_far(self) -> HeldDown:
-        """For how long the device's clocks were held down since some moment before."""
-        ...
-
-    def energy_j(self) -> float | None:
-        """What the device has used since some moment before; None where it tells no energy."""
-        ...
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """Why readings of the device are None: under the names of `DeviceState` and `HeldDown`, and ``energy_j``."""
-        ...
 
 
 class Pace(Protocol):

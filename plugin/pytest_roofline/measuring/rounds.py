@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
+from pytest_roofline.device.selection import Instruments
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.plan import Alone, Clock, Instruments, Step
-from pytest_roofline.measuring.telemetry import Telemetry
+from pytest_roofline.measuring.plan import Alone, Clock, Step
+from pytest_roofline.measuring.telemetry import HostTelemetry
 
 _SYNC_BATCHES, _SYNC_BATCH = 5, 10
 
@@ -56,7 +57,7 @@ class Stopwatch:
         step: Step,
         instruments: Instruments,
         clock: Clock,
-        telemetry: Telemetry,
+        telemetry: HostTelemetry,
         input_wait: Callable[[], float] | None,
         after_round: Callable[[], None] | None = None,
         ranks: Alone | None = None,

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from pytest_roofline.device import cpus as usable
 
@@ -58,24 +57,12 @@ class Reading:
     others_cpu_s: float | None = None
 
 
-class Telemetry(Protocol):
-    """Counters of the host, and why some are missing."""
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """Field of `roofline.schema.record.Rounds` -> why it can't be had."""
-        ...
-
-    def read(self) -> Reading:
-        """All counters now."""
-        ...
-
-
 class HostTelemetry:
     """This process on this host: CPU time everywhere, switches on Unix, steal and other programs on Linux.
 
     :param folder: the mounted proc file system.
     :param platform: as ``sys.platform`` names it.
+    :ivar missing: field of `roofline.schema.record.Rounds` -> why it can't be had.
     """
 
     def __init__(self, folder: Path = PROC, platform: str = sys.platform) -> None:

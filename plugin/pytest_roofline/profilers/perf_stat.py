@@ -14,8 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_roofline.device.selection import Instruments
 from pytest_roofline.device.system import System
-from pytest_roofline.measuring import InputEnded, Instruments, Measured
+from pytest_roofline.measuring import InputEnded, Measured
 from pytest_roofline.measuring.plan import Step
 from pytest_roofline.profilers.diagnosis import Diagnosis, Status
 from pytest_roofline.profilers.profiler_access import check_perf

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.rounds import Stopwatch
-from pytest_roofline.measuring.telemetry import HostTelemetry, Telemetry
+from pytest_roofline.measuring.telemetry import HostTelemetry
 from pytest_roofline.roofs import kernels as roofs
 from roofline.schema.record import Device, Record
 from roofline.schema.session import Roof
@@ -79,7 +79,7 @@ class Equipment:
     instruments: Instruments
     clock: Callable[[], float]
     conditions: Callable[[roofs.RoofPlan], AbstractContextManager[None]]
-    telemetry: Telemetry = field(default_factory=HostTelemetry)
+    telemetry: HostTelemetry = field(default_factory=HostTelemetry)
 
 
 def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:

@@ -250,9 +250,7 @@ class OutsideTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelTime:
-    """All launches in one step of one kernel, copy or fill, from the profiler's pass. ``launches`` and ``time_s`` are
-    medians over its steps.
-    """
+    """All launches in one step of one kernel, copy or fill. Its numbers are medians over the profiler's steps."""
 
     name: str
     launches: float
@@ -340,9 +338,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCounters:
-    """Events of one step on the host's cores, by ``perf stat``. ``status`` as in `Counters`; ``reason`` why there are
-    none. Each event is None where the machine doesn't count it.
-    """
+    """Events of one step on the host's cores, by ``perf stat``. ``status`` and ``reason`` are as in `Counters`."""
 
     status: str
     source: str | None = None
