@@ -46,7 +46,6 @@ class StepNeeds:
     buffer_byte: int
     input_byte: int
     peak_byte: int | None
-    escaped: str | None = None
 
 
 class Assessment:
@@ -81,7 +80,7 @@ class Assessment:
 
         It is counted once for each batch.
 
-        :raises CannotAssess: the model doesn't take that batch.
+        :raises CannotAssess: the model doesn't take that batch, or some of its work can't be seen.
         """
         if batch not in self._steps:
             self._steps[batch] = self._count(batch)
@@ -92,15 +91,14 @@ class Assessment:
             workload, step = self._steady(batch)
             batches = list(tensors_in(workload.batches.next()))
             counted = count_step(step, model=self._model, optimizer=workload.optimizer, held=batches)
-        # Of a training step gradients tell; of inference the hooks of the count by layer do.
-        escaped = self.forward.escaped if self.mode == "infer" else counted.escaped
+        if counted.escaped:
+            raise CannotAssess(f"{self.spec.name} can't be counted: {counted.escaped}")
         return StepNeeds(
             batch=batch,
             work=with_tf32(counted.work, counted.operations, tf32_switches(self.precision)),
             buffer_byte=stored_byte(self._model.buffers()),
             input_byte=stored_byte(batches),
-            peak_byte=None if escaped else counted.peak_byte,
-            escaped=escaped,
+            peak_byte=counted.peak_byte,
         )
 
     def peak_byte(self, batch: int) -> int:
@@ -110,8 +108,7 @@ class Assessment:
         """
         needs = self.step(batch)
         if needs.peak_byte is None:
-            reason = needs.escaped or "it has sparse tensors or operations made of others"
-            raise CannotAssess(f"{self.spec.name}: no peak is predicted: {reason}")
+            raise CannotAssess(f"{self.spec.name}: no peak is predicted of sparse tensors or operations made of others")
         return needs.peak_byte
 
     def largest_batch(self, memory_byte: int) -> int | None:

@@ -187,10 +187,9 @@ def _assess(
 
 
 def _show(needs: list[ModelNeeds], output: Output, note: str) -> None:
-    from pytest_roofline.complexity.summary import escaped_from, table
+    from pytest_roofline.complexity.summary import table
 
     notes = [note, "1 MAC = 2 FLOP; matrix products and convolutions."]
-    notes += [f"{one.spec.name}: not all of it was seen: {reason}" for one in needs if (reason := escaped_from(one))]
     if (memory := needs[0].memory_byte) is not None:
         notes.append(f"Fits: predicted peak at most {scaled(memory, 'B')}; libraries' own memory is not in it.")
     emit([table(needs, notes)], output)

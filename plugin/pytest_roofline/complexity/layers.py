@@ -41,14 +41,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forward:
-    """A forward pass: its layers in the order of their first calls, and what no formula covers.
-
-    ``escaped`` is the reason where some of it ran unseen, in another thread: then the FLOPs are not all of it.
-    """
+    """A forward pass: its layers in the order of their first calls, and what no formula covers."""
 
     layers: tuple[Layer, ...]
     uncovered: tuple[Uncovered, ...]
-    escaped: str | None = None
 
     @property
     def flop(self) -> int:
@@ -107,6 +103,7 @@ def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
     """Run a forward pass and split it.
 
     :param run: calls the model once; real or fake tensors.
+    :raises RuntimeError: a part of it ran in another thread, where it can't be seen.
     """
     trace = Trace()
     watch = _Watch(trace)
@@ -116,18 +113,10 @@ def forward_by_layer(model: nn.Module, run: Callable[[], object]) -> Forward:
             stack.callback(module.register_forward_hook(watch.leave).remove)
         stack.enter_context(CountingMode(trace, Tf32()))
         run()
-    return Forward(
-        layers=tuple(_layers(model, watch.visits)),
-        uncovered=uncovered_in(trace),
-        escaped=_escaped(model, watch.unseen),
-    )
-
-
-def _escaped(model: nn.Module, unseen: list[nn.Module]) -> str | None:
-    if not unseen:
-        return None
-    first = next(name or ROOT for name, module in model.named_modules() if module is unseen[0])
-    return f"{first} ran in another thread: what other threads run can't be seen"
+    if watch.unseen:
+        first = next(name or ROOT for name, module in model.named_modules() if module is watch.unseen[0])
+        raise RuntimeError(f"{first} ran in another thread: what other threads run can't be seen")
+    return Forward(layers=tuple(_layers(model, watch.visits)), uncovered=uncovered_in(trace))
 
 
 def _layers(model: nn.Module, visits: dict[nn.Module, _Visits]) -> Iterator[Layer]:
