@@ -40,16 +40,12 @@ def registry(folder: Path) -> Registry:
 
 def _named(path: Path) -> str | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ProjectError(f"{path.name} can't be read: {error}") from error
-    try:
-        table = tomllib.loads(text).get("tool", {}).get("roofline", {})
-    except tomllib.TOMLDecodeError as error:
-        raise ProjectError(f"{path.name} is no TOML: {error}") from error
-    named = table.get("models") if isinstance(table, dict) else None
+    named = content.get("tool", {}).get("roofline", {}).get("models")
     if named is not None and not isinstance(named, str):
         raise ProjectError(f"{path.name}: [tool.roofline] models = {named!r} is no text; name it as module:attribute")
     return named

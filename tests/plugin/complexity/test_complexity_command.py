@@ -166,7 +166,7 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         ('"nowhere_at_all:MODELS"', "can't be loaded .*; name it as module:attribute"),
         ('"json:dumps"', "is no pytest_roofline.workload.models.Registry but function"),
         ("3", "models = 3 is no text"),
-        ('"', "pyproject.toml is no TOML"),
+        ('"', "pyproject.toml can't be read: "),
     ],
 )
 def test_a_project_that_names_no_registry(folder: Path, named: str, message: str) -> None:
