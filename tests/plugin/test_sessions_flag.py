@@ -88,11 +88,6 @@ def refused(project: pytest.Pytester, *arguments: str) -> str:
             "--roofline-gate: with --benchmark-skip nothing would be measured. Leave it out.",
         ),
         (
-            [*KEPT, "--roofline-sessions", "3", "--last-failed"],
-            "--roofline-sessions: with --lf the tests and their order hang on how the run before ended, so that other "
-            "tests could be compared than those that are meant. Leave it out, and name the tests.",
-        ),
-        (
             [*KEPT, "--roofline-sessions", "3", "--junit-xml", "out.xml"],
             "--roofline-sessions: each session would overwrite the file of --junit-xml. Leave it out: "
             "the results folder has a file of each.",

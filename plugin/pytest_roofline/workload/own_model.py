@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.settings import with_near
@@ -61,8 +62,8 @@ def adopt(
 
     :raises NotSupported: the device can't run the precision natively, or a complex parameter has no such precision.
     :raises TypeError: the model is no module, or an input or the target no tensor.
-    :raises ValueError: a tensor without data or without a shape, training without a target or trainable parameters,
-        inference with a target, loss or optimiser, or a config that isn't plain values.
+    :raises ValueError: a tensor without data, training without a target or trainable parameters, inference with a
+        target, loss or optimiser, or a config that isn't plain values.
     """
     import torch
 
@@ -74,11 +75,6 @@ def adopt(
         raise TypeError(f"roofline(model, *inputs): the model is a {type(model).__name__}; give a torch.nn.Module")
     if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
         raise TypeError("roofline(model, *inputs): give the inputs as tensors, at least one")
-    if any(tensor.is_nested and tensor.layout is torch.strided for tensor in inputs):
-        raise ValueError(
-            "roofline(model, *inputs): an input is a nested tensor of the strided layout, which has no shape. Make it "
-            "with torch.nested.nested_tensor(..., layout=torch.jagged)"
-        )
     if any(tensor.numel() == 0 for tensor in inputs):
         raise ValueError("roofline(model, *inputs): an input is empty, so there is no work to measure")
     training = defaults.mode == "train"
@@ -86,15 +82,20 @@ def adopt(
         _refuse_useless(target=target, loss=loss, optimizer=optimizer)
     if target is not None and not isinstance(target, torch.Tensor):
         raise TypeError(f"roofline(model, *inputs, target=...): the target is a {type(target).__name__}; give a tensor")
-    _refuse_meta(model, (*inputs, target))
+    given = (*model.parameters(), *model.buffers(), *inputs, target)
+    if any(tensor is not None and tensor.is_meta for tensor in given):
+        raise ValueError(
+            "roofline(model, *inputs): the model, an input or the target is on the device meta, where tensors have no "
+            "data. Make it on a real device; a model there by model.to_empty(device=...), then initialise it"
+        )
     if training and target is None:
         raise ValueError("roofline(model, *inputs, target=...): training needs a target")
-    if training:
-        _refuse_untrainable(model)
-    try:
-        plain = _plain(config, "config")
-    except RecursionError as error:
-        raise ValueError("roofline(..., config=...): it is nested too deep, or holds itself") from error
+    if training and not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            "roofline(model, *inputs): no parameter of the model is trainable, so there is nothing to train. Leave "
+            "requires_grad of some on, or measure with mode='infer'"
+        )
+    plain = {str(key): _plain(str(key), value) for key, value in config.items()}
     dtype = precisions.parameter_dtype(precision)
     model = _in_precision(model.to(device=device), precision).train(training)
 
@@ -119,46 +120,22 @@ def adopt(
     )
 
 
-def _refuse_meta(model: nn.Module, given: tuple[torch.Tensor | None, ...]) -> None:
-    lying = [name for name, tensor in _tensors_of(model) if tensor.is_meta]
-    if lying:
-        raise ValueError(
-            f"roofline(model, *inputs): {lying[0]} of the model is on the device meta, where tensors have no data. "
-            "Give the model real weights first: model.to_empty(device=...), then initialise them"
-        )
-    if any(tensor is not None and tensor.is_meta for tensor in given):
-        raise ValueError(
-            "roofline(model, *inputs): an input or the target is on the device meta, where tensors have no data. "
-            "Make it on a real device"
-        )
-
-
-def _plain(value: Any, where: str) -> Any:
+def _plain(key: str, value: Any) -> Any:
     """A value of the config as JSON has it.
 
-    :param where: it stands, for the message.
     :raises ValueError: JSON has no such value.
     """
-    if isinstance(value, Mapping):
-        wrong = next((key for key in value if not isinstance(key, str | int)), None)
-        if wrong is None:
-            return {str(key): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
-        where, value = f"a key of {where}", wrong
-    elif isinstance(value, list | tuple):
-        return [_plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
-    else:
-        try:
-            found = scalar(value)
-        except TypeError:
-            pass
-        else:
-            if not isinstance(found, float) or math.isfinite(found):
-                return found
-    shown = f"{value!r}" if isinstance(value, float) else f"a {type(value).__name__}"
-    raise ValueError(
-        f"roofline(..., config=...): {where} is {shown}. Use texts, finite numbers, dtypes, devices, and lists and "
-        "dicts of them"
-    )
+
+    def simpler(value: Any) -> Any:
+        return dict(value) if isinstance(value, Mapping) else scalar(value)
+
+    try:
+        return json.loads(json.dumps(value, default=simpler, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"roofline(..., config=...): {key!r}: {error}. Use texts, finite numbers, dtypes, devices, and lists and "
+            "dicts of them"
+        ) from error
 
 
 def _refuse_useless(**given: object) -> None:
@@ -171,19 +148,6 @@ def _refuse_useless(**given: object) -> None:
         )
 
 
-def _refuse_untrainable(model: nn.Module) -> None:
-    parameters = list(model.parameters())
-    if any(parameter.requires_grad for parameter in parameters):
-        return
-    if not parameters:
-        raise ValueError("roofline(model, *inputs): training needs a model with parameters")
-    number = sum(parameter.numel() for parameter in parameters)
-    raise ValueError(
-        f"roofline(model, *inputs): none of its {number} parameters is trainable, so there is nothing to train. Leave "
-        "requires_grad of some on, or measure with mode='infer'"
-    )
-
-
 def _in_precision(model: nn.Module, precision: Precision) -> nn.Module:
     """The model with its real parameters and buffers in the precision's dtype; complex ones stay what they are.
 
@@ -191,7 +155,8 @@ def _in_precision(model: nn.Module, precision: Precision) -> nn.Module:
 
     :raises NotSupported: there are complex ones, and the precision is not that of their parts.
     """
-    complex_ones = [name for name, tensor in _tensors_of(model) if tensor.is_complex()]
+    named = chain(model.named_parameters(), model.named_buffers())
+    complex_ones = [name for name, tensor in named if tensor.is_complex()]
     if complex_ones and precision.parameters != "float32":
         raise NotSupported(
             f"{precision.name} would need {complex_ones[0]} in {precision.parameters}, but it is complex, and torch "
@@ -199,12 +164,6 @@ def _in_precision(model: nn.Module, precision: Precision) -> nn.Module:
         )
     cast = {"float32": model.float, "bfloat16": model.bfloat16, "float16": model.half}[precision.parameters]
     return cast()
-
-
-def _tensors_of(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Parameters and buffers with their names."""
-    yield from model.named_parameters()
-    yield from model.named_buffers()
 
 
 Scalar = None | bool | int | float | str

@@ -151,17 +151,15 @@ def settle(config: pytest.Config, chosen: Options) -> Standing:
 
 def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
     asked = spelled(config, "gate" if chosen.sessions == 1 else "sessions")
+    one_file = next((flag for flag, name in _ONE_FILE.items() if config.getoption(name, None)), None)
     if chosen.results is None:
         why = f"nothing would be kept of the run. Name a folder for its results: {spelled(config, 'results')} FOLDER"
     elif (flag := disabled(config)) is not None:
         why = f"with {flag} nothing would be measured. Leave it out"
-    elif (flag := _given(config, _BY_THE_RUN_BEFORE)) is not None:
+    elif chosen.sessions > 1 and one_file is not None:
         why = (
-            f"with {flag} the tests and their order hang on how the run before ended, so that other tests could be "
-            "compared than those that are meant. Leave it out, and name the tests"
+            f"each session would overwrite the file of {one_file}. Leave it out: the results folder has a file of each"
         )
-    elif chosen.sessions > 1 and (flag := _given(config, _ONE_FILE)) is not None:
-        why = f"each session would overwrite the file of {flag}. Leave it out: the results folder has a file of each"
     else:
         return
     raise Refused(f"{asked}: {why}.")
@@ -169,20 +167,6 @@ def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
 
 _ONE_FILE = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
 """Flags that name a single file for what a session writes at its end, with pytest's name of the option."""
-
-_BY_THE_RUN_BEFORE = {
-    "--lf": "lf",
-    "--ff": "failedfirst",
-    "--nf": "newfirst",
-    "--sw": "stepwise",
-    "--sw-skip": "stepwise_skip",
-    "--sw-reset": "stepwise_reset",
-}
-"""Flags by which pytest chooses tests, or their order, by what it remembers of earlier runs."""
-
-
-def _given(config: pytest.Config, flags: Mapping[str, str]) -> str | None:
-    return next((flag for flag, name in flags.items() if getattr(config.option, name, None)), None)
 
 
 def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> Baseline:
