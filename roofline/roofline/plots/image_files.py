@@ -24,6 +24,27 @@ if TYPE_CHECKING:
 PNG: tuple[Form, ...] = ("png",)
 
 
+class _Drawn:
+    """Files written so far, and notes on what was left out."""
+
+    def __init__(self, folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes) -> None:
+        self._folder = folder
+        self._forms = forms
+        self._write = write
+        self.paths: list[Path] = []
+        self.notes: list[str] = []
+
+    def add(self, name: str, figure: Figure | None, why_not: str = "") -> None:
+        """Write a figure.
+
+        :param why_not: there is none; empty where nobody has to know.
+        """
+        if figure is not None:
+            self.paths += [save(figure, self._folder / f"{name}.{form}", form, self._write) for form in self._forms]
+        elif why_not:
+            self.notes.append(why_not)
+
+
 def draw(
     points: Sequence[Point], folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes
 ) -> tuple[list[Path], list[str]]:
@@ -35,35 +56,26 @@ def draw(
     sessions = cases(points)
     shown, notes = newest(sessions)
     style = style_of(point.benchmark.record for point in shown)
-    paths: list[Path] = []
-    remarks = [f"{note}; variability has all" for note in notes]
+    drawn = _Drawn(folder, forms, write)
+    drawn.notes += [f"{note}; variability has all" for note in notes]
     bare = roofs_alone(points)
     for key, name in machine_names([*shown, *bare]).items():
+        title, file = title_of(key, name), slug(name)
         own = [point for point in shown if machine_of(point) == key]
         if not own:
             under = [point for point in bare if machine_of(point) == key]
-            figure = roofline_figure(under, title_of(key, name), style)
-            if figure is not None:
-                paths += _saved(figure, folder, f"roofline-{slug(name)}", forms, write)
+            drawn.add(f"roofline-{file}", roofline_figure(under, title, style))
             continue
         drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
-        title = title_of(key, name)
-        figure = roofline_figure(drawable, title, style) if drawable else None
-        if figure is not None:
-            paths += _saved(figure, folder, f"roofline-{slug(name)}", forms, write)
-        elif drawable:
-            remarks.append(f"{name}: no roofline to draw: no case can be placed, and the machine has no roofs")
-        figure = throughput_figure(own, title, style)
-        if figure is None:
-            remarks.append(f"{name}: no throughput to draw: no case has a record with a time")
-        else:
-            paths += _saved(figure, folder, f"throughput-{slug(name)}", forms, write)
-        figure = variability_figure([point for point in sessions if machine_of(point) == key], title)
-        if figure is None:
-            remarks.append(f"{name}: no variability to draw: no case has the times of its rounds")
-        else:
-            paths += _saved(figure, folder, f"variability-{slug(name)}", forms, write)
-    return paths, remarks
+        if drawable:
+            why_not = f"{name}: no roofline to draw: no case can be placed, and the machine has no roofs"
+            drawn.add(f"roofline-{file}", roofline_figure(drawable, title, style), why_not)
+        why_not = f"{name}: no throughput to draw: no case has a record with a time"
+        drawn.add(f"throughput-{file}", throughput_figure(own, title, style), why_not)
+        rounds = [point for point in sessions if machine_of(point) == key]
+        why_not = f"{name}: no variability to draw: no case has the times of its rounds"
+        drawn.add(f"variability-{file}", variability_figure(rounds, title), why_not)
+    return drawn.paths, drawn.notes
 
 
 def draw_machines(
@@ -77,12 +89,10 @@ def draw_machines(
     names = machine_names(shown)
     models = by_machine(point for point in shown if point.mode in ("train", "infer"))
     of_names = {names[machine]: own for machine, own in models.items()}
-    paths: list[Path] = []
-    for name, by_share in (("machines-roofline", False), ("machines-share", True)):
-        figure = machines_figure(of_names, by_share=by_share)
-        if figure is not None:
-            paths += _saved(figure, folder, name, forms, write)
-    return paths
+    drawn = _Drawn(folder, forms, write)
+    drawn.add("machines-roofline", machines_figure(of_names))
+    drawn.add("machines-share", machines_figure(of_names, by_share=True))
+    return drawn.paths
 
 
 def draw_case(
@@ -97,33 +107,21 @@ def draw_case(
     sessions = [point for point in cases(points) if point.id == case]
     shown, _ = newest(sessions)
     names = machine_names(shown)
-    paths: list[Path] = []
-    remarks: list[str] = []
+    drawn = _Drawn(folder, forms, write)
     for point in shown:
         machine = names[machine_of(point)]
+        end = f"{slug(machine)}-{slug(case)}"
         try:
-            paths += _saved(step_figure(point), folder, _name("operations", machine, point), forms, write)
+            drawn.add(f"operations-{end}", step_figure(point))
         except ValueError as error:
-            remarks.append(f"{machine}: no operations to draw: {error}")
-        if (why_not := why_no_levels(point)) is None:
-            paths += _saved(levels_figure(point), folder, _name("levels", machine, point), forms, write)
-        else:
-            remarks.append(f"{machine}: no levels of {case} to draw: {why_not}")
+            drawn.notes.append(f"{machine}: no operations to draw: {error}")
+        why_not = why_no_levels(point)
+        levels = None if why_not is not None else levels_figure(point)
+        drawn.add(f"levels-{end}", levels, f"{machine}: no levels of {case} to draw: {why_not}")
         own = [one for one in sessions if machine_of(one) == machine_of(point)]
         rounds = variability_figure(own, f"{case} · {title_of(machine_of(point), machine)}")
-        if rounds is None:
-            remarks.append(f"{machine}: no rounds of {case} to draw: it has no times of its rounds")
-        else:
-            paths += _saved(rounds, folder, _name("rounds", machine, point), forms, write)
-    return paths, remarks
-
-
-def _name(kind: str, machine: str, point: Point) -> str:
-    return f"{kind}-{slug(machine)}-{slug(point.id)}"
-
-
-def _saved(figure: Figure, folder: Path, name: str, forms: Sequence[Form], write: Write = write_bytes) -> list[Path]:
-    return [save(figure, folder / f"{name}.{form}", form, write) for form in forms]
+        drawn.add(f"rounds-{end}", rounds, f"{machine}: no rounds of {case} to draw: it has no times of its rounds")
+    return drawn.paths, drawn.notes
 
 
 def title_of(machine: Machine, name: str) -> str:
@@ -138,20 +136,18 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
     """
     shown, notes = newest(cases(points))
     names = machine_names(shown)
-    paths: list[Path] = []
+    drawn = _Drawn(folder)
     reasons: dict[str, list[str]] = {}
     for point in shown:
         if point.mode not in ("train", "infer"):
             continue
         why_not = why_no_levels(point)
         if why_not is None:
-            paths += _saved(
-                levels_figure(point), folder, _name("levels", names[machine_of(point)], point), PNG, write_bytes
-            )
+            drawn.add(f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}", levels_figure(point))
         else:
             reasons.setdefault(why_not, []).append(point.id)
     remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]
-    return paths, [*notes, *remarks]
+    return drawn.paths, [*notes, *remarks]
 
 
 _NAMED = 4
