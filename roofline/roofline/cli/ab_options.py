@@ -18,8 +18,9 @@ from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.ab.worktrees import PREFIX
 from roofline.cli import output
+from roofline.cli.baseline_candidate import least_effect_option
 from roofline.cli.inputs import NoData
-from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, SHARE, Command
+from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command
 
 
 def rule_options(function: Command) -> Command:
@@ -41,9 +42,7 @@ def rule_options(function: Command) -> Command:
             show_default=True,
             help="Seconds of turns for each case, both sides and all pairs together.",
         ),
-        click.option(
-            "--least-effect", type=SHARE, default="2%", show_default=True, help="The least difference that matters."
-        ),
+        least_effect_option,
         click.option(
             "--confidence",
             type=CONFIDENCE_SHARE,

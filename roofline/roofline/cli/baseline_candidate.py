@@ -79,7 +79,7 @@ def least_effect_option(function: Command) -> Command:
         default=f"{LEAST_EFFECT:.0%}",
         show_default=True,
         metavar="SHARE",
-        help="The least difference that matters, 2% or 0.02.",
+        help="The least difference that matters.",
     )(function)
 
 

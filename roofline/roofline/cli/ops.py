@@ -18,7 +18,7 @@ from roofline.cli.inputs import (
     named_case,
     read_results,
 )
-from roofline.cli.output import emit
+from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.model.operations import lines_outside
 from roofline.model.points import Point, cases, newest, place_all
@@ -232,8 +232,5 @@ def _draw(points: Sequence[Point], path: Path) -> None:
     from roofline.plots.operation_bars import step_figure
     from roofline.plots.style import save
 
-    try:
-        save(step_figure(points[0]), path)
-    except OSError as error:
-        raise click.UsageError(printable(f"{path}: can't be written ({error.strerror or error}).")) from error
+    save(step_figure(points[0]), path, write=write_bytes)
     say(f"wrote {path}", err=True)

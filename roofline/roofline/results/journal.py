@@ -46,7 +46,7 @@ def load(path: Path) -> Any:
     :raises ValueError: it isn't JSON, or no journal.
     """
     if is_journal(path):
-        return document(path.read_text(encoding="utf-8-sig", errors=ERRORS))
+        return read(path.read_text(encoding="utf-8-sig", errors=ERRORS)).document
     return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
@@ -79,11 +79,6 @@ class Journal:
     planned: dict[str, str]
     finished: frozenset[str]
     running: str | None
-
-
-def document(text: str) -> dict[str, Any]:
-    """Build the document of a journal, see `read`."""
-    return read(text).document
 
 
 def read(text: str) -> Journal:

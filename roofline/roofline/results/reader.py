@@ -309,7 +309,7 @@ def _json_of(path: Path, content: bytes) -> bytes:
     if not journal.is_journal(path):
         return decoded(path, content, _WHAT_WE_READ).encode()
     try:
-        return json.dumps(journal.document(decoded(path, content, _WHAT_WE_READ, journal.ERRORS))).encode()
+        return json.dumps(journal.read(decoded(path, content, _WHAT_WE_READ, journal.ERRORS)).document).encode()
     except journal.JournalError as error:
         raise ReadError(f"{path}: {error}. Run again.") from error
     except (ValueError, RecursionError) as error:
