@@ -50,7 +50,9 @@ COMPLEX_PRODUCT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tf32:
-    """torch's two TF32 switches as they stood while the step ran. They act on CUDA devices only."""
+    """torch's two TF32 switches as they stood while the step ran: cuBLAS's (`torch.backends.cuda.matmul`) and cuDNN's
+    (`torch.backends.cudnn`). They act on CUDA devices only.
+    """
 
     matmul: bool = False
     convolution: bool = False

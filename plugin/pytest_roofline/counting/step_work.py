@@ -22,6 +22,8 @@ from roofline.schema.record import Operation, Uncovered, Work
 _NO_HOOKS = "don't yet support saved tensor hooks"
 """How torch says it, in the message of a plain RuntimeError."""
 
+_IEEE = Tf32()
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -71,8 +73,7 @@ def count_step(
     optimizer: torch.optim.Optimizer | None = None,
     held: Iterable[Tensor] = (),
     last_level_cache_byte: int | None = None,
-    tf32_matmul: bool = False,
-    tf32_convolution: bool = False,
+    tf32: Tf32 = _IEEE,
 ) -> Counted:
     """Run ``step`` once and count what it dispatched; once more where it can't be watched for what it saves.
 
@@ -87,11 +88,9 @@ def count_step(
         ready. What the step reads is known without.
     :param last_level_cache_byte: size of the cache before memory. None: unknown; then nothing between operations is
         counted in ``byte_low_per_step``, as if it held everything.
-    :param tf32_matmul: whether cuBLAS may use TF32 (`torch.backends.cuda.matmul`).
-    :param tf32_convolution: whether cuDNN may (`torch.backends.cudnn`).
+    :param tf32: torch's switches.
     :raises Exception: whatever ``step`` raises; hooks and modes are taken away again.
     """
-    tf32 = Tf32(matmul=tf32_matmul, convolution=tf32_convolution)
     held = tuple(held)
 
     def run(*, watch_saved: bool) -> tuple[PeakMode, Trace, SavedTensors, object]:

@@ -80,7 +80,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     :raises RuntimeError, MemoryError: the device has no memory for one; see `is_out_of_memory`.
     """
     workload, device = step.workload, run.device
-    switches = precisions.fp32_switches(device)
+    tf32 = precisions.tf32_switches(device)
     fetched = step.on_fetched_batches()
     try:
         # The kernels must be those of the step that was timed; operations can be seen in the module itself only.
@@ -92,8 +92,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
             optimizer=workload.optimizer,
             held=all_tensors(workload.batches.ready) if isinstance(workload.batches, ReadyBatches) else (),
             last_level_cache_byte=run.machine.device.last_level_cache_byte,
-            tf32_matmul=switches.matmul,
-            tf32_convolution=switches.convolution,
+            tf32=tf32,
         )
     except Exception as error:
         if is_out_of_memory(error):

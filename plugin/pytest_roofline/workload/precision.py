@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import torch
 
+    from pytest_roofline.counting.matrix_operations import Tf32
+
 Fp32Mode = Literal["ieee", "tf32"]
 
 
@@ -159,21 +161,15 @@ def needs_scaler(precision: Precision, device: torch.device) -> bool:
     return precision.autocast == "float16" and device.type == "cuda"
 
 
-@dataclass(frozen=True, slots=True)
-class Fp32Switches:
-    """Whether float32 matrix products and convolutions run in TF32."""
-
-    matmul: bool
-    convolution: bool
-
-
-def fp32_switches(device: torch.device) -> Fp32Switches:
+def tf32_switches(device: torch.device) -> Tf32:
     """How torch's switches stand now, for the device."""
     import torch
 
+    from pytest_roofline.counting.matrix_operations import Tf32
+
     if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
-        return Fp32Switches(matmul=False, convolution=False)
-    return Fp32Switches(
+        return Tf32()
+    return Tf32(
         matmul=_switch("cuda", "matmul").fp32_precision == "tf32",
         convolution=_switch("cudnn", "conv").fp32_precision == "tf32",
     )

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import flop_registry, register_flop_formula
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
 
 
 def square(*sizes: int) -> torch.Tensor:
@@ -192,7 +192,7 @@ def test_tf32_follows_the_switch_that_governs_the_operation(
         torch.conv2d(image, image)
 
     with FakeTensorMode():
-        counted = count(step, tf32_matmul=matmul, tf32_convolution=convolution)
+        counted = count(step, tf32=Tf32(matmul=matmul, convolution=convolution))
     dtypes = {operation.name: operation.dtype for operation in counted.operations if operation.dtype != "bf16"}
     assert dtypes["aten::mm"] == ("tf32" if matmul else "fp32")
     assert dtypes["aten::convolution"] == ("tf32" if convolution else "fp32")
@@ -202,7 +202,7 @@ def test_tf32_follows_the_switch_that_governs_the_operation(
 
 def test_tf32_never_applies_on_the_cpu(count: Callable[..., Counted]) -> None:
     """The switches are CUDA's."""
-    assert count(lambda: square() @ square(), tf32_matmul=True).flop_by_dtype == {"fp32": 1024.0}
+    assert count(lambda: square() @ square(), tf32=Tf32(matmul=True)).flop_by_dtype == {"fp32": 1024.0}
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pytest_roofline.counting.matrix_operations import Tf32
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS
 
@@ -83,10 +84,9 @@ def test_torch_default_touches_nothing() -> None:
 def test_switches_count_on_devices_that_have_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch's own default: convolutions in TF32, matrix products not, from Ampere on."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (8, 0))
-    assert precisions.fp32_switches(CUDA) == precisions.Fp32Switches(matmul=False, convolution=True)
+    assert precisions.tf32_switches(CUDA) == Tf32(convolution=True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
-    assert precisions.fp32_switches(CUDA) == precisions.Fp32Switches(matmul=False, convolution=False)
-    assert precisions.fp32_switches(CPU) == precisions.Fp32Switches(matmul=False, convolution=False)
+    assert precisions.tf32_switches(CUDA) == precisions.tf32_switches(CPU) == Tf32()
 
 
 @pytest.mark.parametrize("device", [CPU, CUDA, MPS])
