@@ -273,11 +273,13 @@ def _learned_of(comparison: Comparison, machine: Identity) -> str:
     )
     if machine in comparison.other_hours:
         return f"{text}. Not used: the sessions compared scatter more, or are fewer than three a side"
+    cases = sum(case.effect is not None and case.match.machine == machine for case in comparison.cases)
+    alone = 1 - (1 - comparison.settings.confidence) / max(1, cases)
     found = " and ".join(
-        f"{percent(slowdown)} in {percent(share_found(tells.prior, slowdown, A_SIDE, comparison.settings.confidence))}"
+        f"{percent(slowdown, 1)} slower in {percent(share_found(tells.prior, slowdown, A_SIDE, alone))} of checks"
         for slowdown in SLOWDOWNS
     )
-    return f"{text}. {A_SIDE} sessions a side find one case slower by {found}"
+    return f"{text}. {A_SIDE} sessions a side find a case that alone is {found}"
 
 
 A_SIDE = 5

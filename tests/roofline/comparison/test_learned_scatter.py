@@ -42,7 +42,7 @@ def test_what_it_learned_finds_more(run: Run, sides: tuple[Path, Path], tmp_path
     assert code == 1
     assert out.startswith("Regression: 1 case slower, of 5 compared")
     (line,) = [line for line in out.splitlines() if "Learned of epyc-2cpu from 30 earlier sessions on 6 days" in line]
-    assert "5 sessions a side find one case slower by 5.0 % in " in line
+    assert "5 sessions a side find a case that alone is 5 % slower in " in line
     by_name = {
         row["case"]: row for row in json.loads(run("compare", base, "--with", new, *learn, "--format", "json")[1])
     }
