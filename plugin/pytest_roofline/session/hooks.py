@@ -93,6 +93,9 @@ class SessionHooks:
         if self._unsaved is not None:
             self._run.printed.append(f"ERROR: {self._unsaved}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+            self._show()  # pytest has no summary then
+        if self._unsaved is not None:
             return
         # A test that only forgot to measure has failed, but there is no other failure that it could hide.
         failed = exitstatus != pytest.ExitCode.NO_TESTS_COLLECTED and session.testsfailed > self._run.not_called
@@ -229,13 +232,19 @@ class SessionHooks:
         reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.ensure_newline()
+            if reporter._tw.width_of_current_line:  # pytest-xdist's dots
+                reporter._tw.line()
             reporter.write_line(text)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._run.printed:
-            terminalreporter.section("roofline")
+    def pytest_terminal_summary(self) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and self._run.printed:
+            reporter.section("roofline")
             for text in self._run.printed:
-                terminalreporter.write_line(text)
+                reporter.write_line(text)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:

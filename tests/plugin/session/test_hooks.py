@@ -161,6 +161,16 @@ def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pyte
     run.stdout.fnmatch_lines(["*--benchmark-disable: nothing would be measured.*"])
 
 
+def test_where_pytest_breaks_the_results_are_named(outside: pytest.Pytester) -> None:
+    """pytest has no summary then."""
+    outside.makeconftest("def pytest_runtest_logfinish(nodeid):\n    assert 'last' not in nodeid\n")
+    outside.makepyfile(MEASURES + "\n    def test_last(): pass\n")
+    run = outside.runpytest_subprocess(*SAVED)
+    assert run.ret == 3
+    run.stdout.fnmatch_lines(["INTERNALERROR> *", "results: *.json"])
+    assert list(records(results(outside))) == ["test_mine"]
+
+
 def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pytester) -> None:
     """When it happens, and at the end with exit code 4; the journal says that nothing of the run is in it."""
     pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
