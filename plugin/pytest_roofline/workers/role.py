@@ -6,10 +6,14 @@ any test begins, its `Word`. Everybody's pytest-xdist imports this module.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +43,9 @@ _NO_TORCH = (
 )
 
 _BINDING = tuple(name for name in cpus.VARIABLES if name != "OMP_NUM_THREADS")
+
+_KEPT_S = 10.0
+"""Keeping what came of a test takes milliseconds, and longer on a slow file system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +218,23 @@ class Word:
     def read(cls, folder: Path) -> Word:
         found = _read(folder / "word.json") or {}
         return cls(left_out=tuple(found.get("left_out", ())), results=found.get("results"))
+
+
+def tell_kept(folder: Path, test: str) -> None:
+    """Tell the workers that what came of a test is on disk."""
+    with suppress(OSError):
+        _kept(folder, test).touch()
+
+
+def await_kept(folder: Path, test: str) -> None:
+    """Wait until the controller has told so. It can't where it has died, or the folder's disk is full."""
+    path, rest, until = _kept(folder, test), threading.Event(), time.monotonic() + _KEPT_S
+    while not path.exists() and time.monotonic() < until:
+        rest.wait(0.001)  # tests may replace time.sleep
+
+
+def _kept(folder: Path, test: str) -> Path:
+    return folder / f"kept-{hashlib.sha256(test.encode()).hexdigest()}"
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

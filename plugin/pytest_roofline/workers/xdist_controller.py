@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_roofline.device import cpus
-from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word
+from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word, tell_kept
 from pytest_roofline.workers.shares import Places
 from pytest_roofline.workers.time_limit import how_lost
 
@@ -60,6 +60,8 @@ class Controller:
         self._ending = ExitStack()
         self._asked = False
         self._kept: _Kept | None = None
+        self._begun: set[str] = set()
+        """Tests that a worker has begun."""
 
     def pytest_configure_node(self, node: Any) -> None:
         """A worker is about to be started, or the successor of one that died."""
@@ -69,6 +71,20 @@ class Controller:
             self._config.stash[ROLE] = self._role(0, count)
         role = self._role(self._places.take(node.gateway.id), count)
         node.workerinput[KEY] = role.to_json()
+        self._outlive(node)
+
+    def _outlive(self, node: Any) -> None:
+        """Let sending to a worker that has died fail silently: next pytest-xdist hears of it, and has others go on."""
+        send = node.sendcommand
+
+        def send_to_the_living(name: str, **values: object) -> None:
+            try:
+                send(name, **values)
+            except OSError:
+                if self._kept is None:
+                    raise
+
+        node.sendcommand = send_to_the_living
 
     def _role(self, place: int, count: int) -> Role:
         return Role(folder=self._folder, place=place, count=count, cpus=self._cpus, session=self._session)
@@ -128,16 +144,25 @@ class Controller:
         if self._kept is not None and hasattr(report, "node"):
             self._kept.gains.take(report, report.node.gateway.id)
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._begun.add(nodeid)
+
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self._finished(nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """A worker died in a test: that alone is lost."""
+        """A worker died in a test: that alone is lost. One that had not begun or has ended is not."""
         if self._kept is None or crashitem not in self._kept.plan.tests:
             return
-        lost = how_lost(self._config, self._folder / f"{report.node.gateway.id}.txt", "died")
         case = self._kept.plan.planned.get(crashitem, crashitem)
+        if crashitem not in self._begun:
+            report.longrepr = f"{case}: its process died before the test began: --resume goes on with it"
+            return
+        if crashitem in self._kept.run.finished:
+            report.longrepr = f"{case}: its process died after the test had ended"
+            return
+        lost = how_lost(self._config, self._folder / f"{report.node.gateway.id}.txt", "died")
         self._kept.run.case_failed(case, lost.outcome, lost.why, test=crashitem)
         report.longrepr = f"{case}: {lost.why}\n{lost.where}".rstrip()
         self._finished(crashitem)
@@ -146,6 +171,19 @@ class Controller:
         if self._kept is not None and test in self._kept.plan.tests:
             self._kept.run.finished.append(test)
             self._kept.hooks.save()
+            tell_kept(self._folder, test)
+
+    # Inside of the terminal's, which then shows what came of the run.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Take a Ctrl-C for one that ends the workers at once: they may take seconds to end."""
+        try:
+            return (yield)
+        except KeyboardInterrupt:
+            if self._kept is None:
+                raise
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            return []
 
     def pytest_unconfigure(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

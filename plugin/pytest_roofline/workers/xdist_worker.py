@@ -12,7 +12,7 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
 from pytest_roofline.workers.quiet import Quiet
-from pytest_roofline.workers.role import KEY, Role, Word
+from pytest_roofline.workers.role import KEY, Role, Word, await_kept
 
 
 class Worker(GivesGains):
@@ -23,6 +23,8 @@ class Worker(GivesGains):
         self._quiet = Quiet(role.folder)
         self._folder = role.folder
         run.alone = self._quiet.alone
+        self._ended: str | None = None
+        """The last test that measured here: none begins before the controller has it on disk."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
@@ -35,10 +37,15 @@ class Worker(GivesGains):
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         if not uses_roofline(item):
             return (yield)
+        if self._ended is not None:
+            await_kept(self._folder, self._ended)
         word = Word.read(self._folder)
         self._run.beside = None if word.results is None else Path(word.results)
         with self._turn(item):
-            return (yield)
+            result = yield
+        if item.nodeid not in word.left_out:
+            self._ended = item.nodeid
+        return result
 
     def _turn(self, item: pytest.Item) -> AbstractContextManager[None]:
         return self._quiet.beside() if item.get_closest_marker("roofs") is None else self._quiet.alone()

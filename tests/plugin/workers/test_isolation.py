@@ -82,7 +82,7 @@ def test_each_case_has_a_process_of_its_own(project: pytest.Pytester) -> None:
 
 
 LOST = f"""{HANGS}
-    import os, signal, pytest, torch
+    import ctypes, os, signal, pytest, torch
     from torch import nn
 
     def step(roofline):
@@ -91,6 +91,9 @@ LOST = f"""{HANGS}
     def test_dies(roofline):
         print("last words")
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def test_faults(roofline):
+        ctypes.string_at(0)
 
     def test_leaves(roofline):
         step(roofline)
@@ -110,13 +113,14 @@ def test_a_case_whose_process_dies_or_hangs_is_lost_alone(project: pytest.Pytest
     """The next one is measured, and the exit code tells. Where it hung is shown."""
     project.makepyfile(LOST)
     run = project.runpytest_subprocess(*ISOLATED, "--roofline-case-timeout", "20")
-    run.assert_outcomes(passed=1, failed=3)
+    run.assert_outcomes(passed=1, failed=4)
     assert run.ret == 1
     run.stdout.fnmatch_lines(["*in test_hangs*"])
     rows = records(results(project))
     assert [name for name, row in rows.items() if row.valid] == ["test_last"]
     assert {(one.id, one.outcome, one.reason) for one in session(project).not_measured} == {
         ("test_dies", "error", "its process was killed by SIGKILL"),
+        ("test_faults", "error", "its process was killed by SIGSEGV"),
         ("test_leaves", "error", "its process ended with exit code 0 before its test had ended"),
         ("test_hangs", "timeout", "it was still running after 20 s (--roofline-case-timeout)"),
     }

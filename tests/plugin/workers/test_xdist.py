@@ -160,6 +160,51 @@ def test_a_controller_that_dies_loses_nothing(project: pytest.Pytester, monkeypa
     assert session(document).not_measured == ()
 
 
+DIES_COLLECTED = """
+    import os, signal
+    from pathlib import Path
+    import pytest
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(session):
+        if hasattr(session.config, "workerinput") and not Path("died").exists():
+            Path("died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_a_worker_that_dies_once_it_has_collected_loses_nothing(project: pytest.Pytester) -> None:
+    """The test that pytest-xdist takes for the one it ran is measured when the run is resumed."""
+    project.makeconftest(DIES_COLLECTED)
+    project.makepyfile(f"{FALLS}\n    def fall():\n        pass\n")
+    run = project.runpytest_subprocess(*SAVED, "-n", "1")
+    run.assert_outcomes(passed=3, failed=1)
+    run.stdout.fnmatch_lines(["test_a: its process died before the test began: --resume goes on with it"])
+    assert run.ret == 1
+    before = session(results(project))
+    assert (before.not_measured, before.not_run) == ((), ("test_a",))
+    run = project.runpytest_subprocess(*SAVED, "-n", "1", "--roofline-resume")
+    run.assert_outcomes(passed=1)
+    assert run.ret == 0
+    assert sorted(records(results(project))) == ["test_a", "test_b", "test_c", "test_d"]
+    assert session(results(project)).complete
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_ctrl_c_while_workers_end_hides_nothing(project: pytest.Pytester) -> None:
+    """It may come in the seconds that they take to end."""
+    project.makeconftest(
+        "def pytest_sessionfinish(session):\n"
+        "    if not hasattr(session.config, 'workerinput'):\n"
+        "        raise KeyboardInterrupt\n"
+    )
+    project.makepyfile(MEASURES)
+    run = project.runpytest_subprocess(*SAVED, "-n", "1")
+    assert run.ret == 2
+    run.stdout.fnmatch_lines(["results: *.json", "*1 passed*"])
+
+
 ONE_CORE = """
     from pytest_roofline.device import cpus
     cpus.AT_START = frozenset([min(cpus.AT_START)])
