@@ -33,6 +33,7 @@ from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import Step, Workload, workload_hash
 from pytest_roofline.workload.switches import conditions
+from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, busy_share
 from roofline.schema.record import Case, Counters, Flag, HostCounters, Memory, Parallel, Process, Record, Work
 from roofline.timing.step_time import margin_flag, mostly_disturbed
 
@@ -154,8 +155,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
-    beside = cpus.binding_flags() + shared_host(run, fed=fed)
-    flags = looking_on + beside + timing_flags(measured) + held + observed.flags
+    flags = looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
     record = Record(
         case=known,
         device=run.machine.device,
@@ -182,6 +182,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             **({} if no_layout is None else {"case.layout": no_layout}),
         },
     )
+    record = replace(record, flags=record.flags + shared_host(run, record, fed=fed))
     return explained(record), measured, seconds
 
 
@@ -233,9 +234,14 @@ def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float |
     return None, {"timing.compile_s": "no graph was compiled before the timed rounds"} if asked else {}
 
 
-def shared_host(run: Run, *, fed: bool) -> tuple[Flag, ...]:
-    """Flag what other workers may slow down: all on a CPU whose socket they share, on a GPU what a loader feeds."""
-    if not run.neighbours or not (fed or run.device.type == "cpu"):
+def shared_host(run: Run, record: Record, *, fed: bool) -> tuple[Flag, ...]:
+    """Flag what other workers may slow down: all on a CPU whose socket they share, on a GPU what the host paces.
+
+    :param fed: whether a loader delivers the batches.
+    """
+    busy = busy_share(record)
+    paced = fed or (busy is not None and busy < HOST_BOUND_DEVICE_SHARE)
+    if not run.neighbours or not (paced or run.device.type == "cpu"):
         return ()
     where = "cores of the same socket" if run.device.type == "cpu" else "this host"
     evidence = f"{run.neighbours} other workers of pytest-xdist (-n) measured on {where} meanwhile"
@@ -284,7 +290,7 @@ def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Re
     plan = replace(plan, max_time_s=min(INPUT_BUDGET_S, plan.max_time_s))
     measured, used = _timed(run, fetch, plan, _watch(run, case))
     record = _plain_record(run, case, measured, used, None, {"work": "a loader alone computes nothing for the model"})
-    record = replace(record, flags=record.flags + shared_host(run, fed=True))
+    record = replace(record, flags=record.flags + shared_host(run, record, fed=True))
     return record, measured, run.clock() - start
 
 

@@ -32,6 +32,7 @@ from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
 from tests.plugin.measuring.test_pace import Turns
+from tests.roofline import build
 
 LOADER = Case(
     id="input-alone",
@@ -500,3 +501,19 @@ def test_no_events_are_counted_in_turns(lab: Lab) -> None:
     assert "perf" not in lab.calls
     assert record.host_counters is None
     assert record.missing["host_counters"] == "perf stat counts in no process that takes turns with others"
+
+
+@pytest.mark.parametrize(
+    ("kind", "busy_s", "fed", "flagged"),
+    [("cpu", None, False, True), ("cuda", 0.09, False, False), ("cuda", 0.09, True, True), ("cuda", 0.05, False, True)],
+)
+def test_what_other_workers_may_slow_down_is_flagged(kind: str, busy_s: float, *, fed: bool, flagged: bool) -> None:
+    """All on a CPU whose socket they share; on a GPU what a loader feeds, and where the host leaves the device idle."""
+    record = build.record(timing=build.timing(0.1), profile=build.profile(device_busy_s=busy_s))
+
+    def flags(neighbours: int) -> list[str]:
+        run = cast(Run, SimpleNamespace(neighbours=neighbours, device=torch.device(kind)))
+        return [flag.name for flag in bench.shared_host(run, record, fed=fed)]
+
+    assert flags(1) == (["shared_host"] if flagged else [])
+    assert flags(0) == []
