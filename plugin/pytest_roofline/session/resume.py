@@ -57,7 +57,10 @@ def newest(folder: Path) -> Path:
                 return path
         except (OSError, ValueError, NotResumed):
             continue  # another tool's file, or one that is empty or damaged: named by itself, it says so
-    raise NotResumed(f"{folder}: no run in it that did not come to its end. Leave the flag out to begin one.")
+    raise NotResumed(
+        f"{folder}: no run in it that did not come to its end. Give the -n that it was begun with, or leave the flag"
+        " out to begin one."
+    )
 
 
 def earlier(
@@ -173,7 +176,12 @@ def _other_cases(session: Session, before: Mapping[str, str], now: Mapping[str, 
 
 def _other_machine(before: Machine, now: Machine) -> Iterator[str]:
     if before.fingerprint != now.fingerprint:
-        yield f"another machine ({before.label})"
+        had, has = (one.limits.get("effective_cpus") for one in (before, now))
+        yield (
+            f"another machine ({before.label})"
+            if had == has
+            else f"it had {had} CPUs, this has {has} (-n divides them)"
+        )
     yield from _differing(before.versions, now.versions)
 
 
