@@ -41,8 +41,8 @@ def scaling_table(points: Sequence[Point]) -> Table[Scaled]:
         rows=rows,
         display=[*_of("case"), *_RANKS, *_of("communication_share", "message_byte_per_step", "bound", "flags")],
         notes=[
-            f"{case}: no result of one rank with the same batch, settings and threads on this machine. Measure it: "
-            "pytest perftests/test_models.py"
+            f"{case}: no result of one rank with the same batch, settings and threads on this machine. Measure it with"
+            " the same OMP_NUM_THREADS: torchrun --nproc-per-node 1 -m pytest perftests/test_scaling.py"
             for case in without
         ],
     )
