@@ -23,18 +23,18 @@ Fp32Mode = Literal["ieee", "tf32"]
 class Precision:
     """One precision.
 
+    :param computes_in: the compute dtypes (as the record names them) its matrix operations may run in.
     :param parameters: dtype of parameters and inputs, as torch names it.
     :param autocast: dtype of autocast, or None.
     :param fp32_mode: how float32 operations compute; None leaves torch's own setting.
-    :param computes_in: the compute dtypes (as the record names them) its matrix operations may run in.
     :param other_share: share of the matrix FLOPs that may run in another dtype.
     """
 
     name: str
-    parameters: str
-    autocast: str | None
-    fp32_mode: Fp32Mode | None
     computes_in: frozenset[str]
+    parameters: str = "float32"
+    autocast: str | None = None
+    fp32_mode: Fp32Mode | None = "ieee"
     other_share: float = 0.0
 
 
@@ -44,48 +44,14 @@ _UPCAST = 0.05
 PRECISIONS: dict[str, Precision] = {
     precision.name: precision
     for precision in (
-        Precision(name="fp32", parameters="float32", autocast=None, fp32_mode="ieee", computes_in=frozenset({"fp32"})),
-        Precision(name="tf32", parameters="float32", autocast=None, fp32_mode="tf32", computes_in=frozenset({"tf32"})),
-        Precision(
-            name="torch_default",
-            parameters="float32",
-            autocast=None,
-            fp32_mode=None,
-            computes_in=frozenset({"fp32", "tf32"}),
-        ),
+        Precision(name="fp32", computes_in=frozenset({"fp32"})),
+        Precision(name="tf32", computes_in=frozenset({"tf32"}), fp32_mode="tf32"),
+        Precision(name="torch_default", computes_in=frozenset({"fp32", "tf32"}), fp32_mode=None),
         # Autocast leaves no matrix product in fp32; what float32 operations remain must not run in TF32 unseen.
-        Precision(
-            name="amp_bf16",
-            parameters="float32",
-            autocast="bfloat16",
-            fp32_mode="ieee",
-            computes_in=frozenset({"bf16"}),
-            other_share=_UPCAST,
-        ),
-        Precision(
-            name="amp_fp16",
-            parameters="float32",
-            autocast="float16",
-            fp32_mode="ieee",
-            computes_in=frozenset({"fp16"}),
-            other_share=_UPCAST,
-        ),
-        Precision(
-            name="bf16",
-            parameters="bfloat16",
-            autocast=None,
-            fp32_mode="ieee",
-            computes_in=frozenset({"bf16"}),
-            other_share=_UPCAST,
-        ),
-        Precision(
-            name="fp16",
-            parameters="float16",
-            autocast=None,
-            fp32_mode="ieee",
-            computes_in=frozenset({"fp16"}),
-            other_share=_UPCAST,
-        ),
+        Precision(name="amp_bf16", computes_in=frozenset({"bf16"}), autocast="bfloat16", other_share=_UPCAST),
+        Precision(name="amp_fp16", computes_in=frozenset({"fp16"}), autocast="float16", other_share=_UPCAST),
+        Precision(name="bf16", computes_in=frozenset({"bf16"}), parameters="bfloat16", other_share=_UPCAST),
+        Precision(name="fp16", computes_in=frozenset({"fp16"}), parameters="float16", other_share=_UPCAST),
     )
 }
 
