@@ -58,8 +58,8 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Read profilers' files": {
         "ncu": ("roofline.cli.ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
-        "nsys": ("roofline.cli.nsys:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
-        "trace": ("roofline.cli.trace:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
+        "nsys": ("roofline.cli.timelines:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
+        "trace": ("roofline.cli.timelines:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
     },
     "Audit": {
         "audit": ("roofline.cli.audit:command", "Contradictions in results and published tables."),

@@ -1,4 +1,4 @@
-"""What the commands share that read a timeline profiler's files."""
+"""The commands that read the files of profilers that record a timeline: `nsys` and `trace`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import click
 
 from roofline.cli.inputs import INPUT, NoData
 from roofline.cli.output import emit, emit_text, refuse_overwriting, tell
-from roofline.cli.parameters import Command, Output
+from roofline.cli.parameters import Command, Output, table_options
 from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without, real_path
+from roofline.profilers.kineto.chrome_trace import read_trace
+from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_tables import (
     UNREADABLE,
@@ -33,27 +35,55 @@ _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""
 
 
-def files_argument(function: Command) -> Command:
-    """``FILES...``: files and folders, passed on as ``files``.
+def _files_and_top(function: Command) -> Command:
+    """``FILES...`` and ``--top``: passed on as ``files`` and ``top``.
 
-    They need not be there, nor be readable: reading says why not, and the others are shown.
+    Files need not be there, nor be readable: reading says why not, and the others are shown.
     """
-    return click.argument("files", nargs=-1, required=True, type=INPUT)(function)
-
-
-def top_option(function: Command) -> Command:
-    """``--top``: passed on as ``top``."""
-    return click.option(
+    top = click.option(
         "--top",
         type=click.IntRange(min=1),
         default=15,
         show_default=True,
         help="Kernels, ranges or operators to show; the others stand in one row, so that the columns add up. CSV and"
         " JSON have all.",
-    )(function)
+    )
+    return click.argument("files", nargs=-1, required=True, type=INPUT)(top(function))
 
 
-def show(
+@click.command()
+@_files_and_top
+@table_options
+def nsys(files: tuple[Path, ...], top: int, output: Output) -> None:
+    """Sum up what Nsight Systems recorded: kernels, copies, how busy each GPU was, its DRAM traffic, NVTX ranges.
+
+    FILES are SQLite exports (nsys export --type sqlite), of a folder its *.sqlite; or what nsys stats printed, of which
+    kernels and copies are read. CSV has the kernels; JSON has the records of all tables, each named by its `table` and
+    `file`, and in `sections` whether each part of a file is whole.
+
+    Exit code 3: a file can't be read, or no kernel was recorded in it; the others are shown.
+    """
+    _show(files, read_nsys, (".sqlite",), top, output)
+
+
+@click.command()
+@_files_and_top
+@table_options
+def trace(files: tuple[Path, ...], top: int, output: Output) -> None:
+    """Sum up traces of torch.profiler: kernels, copies, how busy each GPU was, and the host's operators.
+
+    FILES are what export_chrome_trace or tensorboard_trace_handler wrote, plain or with gzip, one for each rank; of a
+    folder its *.json and *.json.gz. CSV has the kernels, or the operators where no file has a kernel; JSON has
+    the records of all tables, each named by its `table` and `file`, and in `sections` whether each part of a file is
+    whole.
+
+    Exit code 3: a file can't be read, is the trace of another program, has nothing that can be summed up, or has
+    operators alone where CSV has the kernels of others; the others are shown.
+    """
+    _show(files, read_trace, (".json", ".json.gz"), top, output)
+
+
+def _show(
     paths: Sequence[Path],
     read: Callable[[Path], Timeline],
     endings: tuple[str, ...],
