@@ -42,7 +42,6 @@ class TurnsOfTest:
 
     :param case: its id and workload, as far as either side reported.
     :param skipped: both sides skip it.
-    :param crashed: a process ended in it; the tests after it are not measured by this pair.
     """
 
     test: str
@@ -51,7 +50,6 @@ class TurnsOfTest:
     turns: PairTurns | None = None
     problem: str | None = None
     skipped: bool = False
-    crashed: bool = False
 
 
 def alternate(
@@ -77,9 +75,7 @@ def alternate(
         try:
             found = test.run(messages, budget_s)
         except ProcessFailed as error:
-            yield TurnsOfTest(
-                test=name, case=test.case, workload_hash=test.workload_hash, problem=str(error), crashed=True
-            )
+            yield TurnsOfTest(test=name, case=test.case, workload_hash=test.workload_hash, problem=str(error))
             return
         messages = {side: Next() for side in SIDES}
         yield found
