@@ -6,7 +6,8 @@
 point a session: in the order they were taken, in blocks of a few neighbours drawn at random, and one by one, so that
 histories of several lengths can be drawn. Beside them stand made ones: with normal and with heavy-tailed scatter, with
 a level that drifts or wanders, and with scatter that neighbours share. Of each kind at most 1 % may have a change told;
-those as they were taken are ten for each recording, of one hour, and have no bound.
+those as they were taken are ten for each recording, of one hour, and have no bound. What a level may do
+(`roofline.histories.level_model`) was chosen on the recording *quiet* and on the made ones; the others are its test.
 
 **240 made histories** of 100 points with a scatter of 2 % and a slow drift of 3 %, up or down, straight or curved;
 every tenth has a step of 8 % somewhere in the middle half. They are judged together, as a command judges what it reads:

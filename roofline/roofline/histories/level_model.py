@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_WANDER = (0.0, 0.001, 0.003, 0.01, 0.03)
-"""Variances tried of what the level wanders from one point to the next, over that of the scatter."""
+_WANDER = (0.0, 0.001, 0.003, 0.01, 0.03, 1.0)
+"""Variances tried of what the level wanders from one point to the next, over that of the scatter. The last is for a
+machine whose hours differ as much as its sessions: few points don't rule it out, many do.
+"""
 
 _SHARED = (0.0, 0.2, 0.4, 0.6)
 """Correlations tried of the scatter of neighbours."""
@@ -37,8 +39,10 @@ LINES = 2
 _LEAST_SCATTER = 1e-6
 """Relative: what is taken for the scatter of times that are all the same."""
 
-_NEAR = 2.0
-"""Of a logarithm of the likelihood: what lies further below the largest is ruled out."""
+_NEAR = 3.0
+"""Of a logarithm of the likelihood: what lies further below the largest is ruled out. Of two parameters, how far the
+level wanders and how much is shared, this leaves 95 %: half of the quantile of chi-squared with two degrees of freedom.
+"""
 
 
 def scatter_of(values: Array) -> float:
