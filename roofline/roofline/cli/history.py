@@ -119,15 +119,17 @@ def _named(case: str, points: Sequence[Point], paths: Sequence[Path]) -> tuple[P
         raise click.UsageError(f"{error.message} There is no file of this name, either.") from error
 
 
-def _judged(series: Sequence[Series], settings: Settings, known: Collection[str] | None) -> list[JudgedSeries]:
+def _judged(
+    series: Sequence[Series], settings: Settings, known: Sequence[Collection[str]] | None
+) -> list[JudgedSeries]:
     try:
         return judge_all(series, settings, known)
     except LacksRuptures as error:
         raise click.UsageError(str(error)) from error
 
 
-def _known(since: str, series: Sequence[Series]) -> Collection[str]:
-    """The commit of the results that is ``since``; where none is, all that come before it.
+def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
+    """The commit of the results that is ``since``, and as far as git is there to tell, all that come before it.
 
     :raises click.UsageError: it is empty.
     :raises NoData: none is.
@@ -135,18 +137,17 @@ def _known(since: str, series: Sequence[Series]) -> Collection[str]:
     if not since:
         raise click.UsageError("--since: an empty name is no revision: give one (is a variable unset?).")
     measured = {entry.commit: None for one in series for entry in one.entries if entry.commit is not None}
-    found: Collection[str] = frozenset(
-        commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)
-    )
+    found: list[Collection[str]] = [
+        {commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)}
+    ]
     why = ""
-    if not found:
-        try:
-            repository = Repository(Path())
-            revision = repository.find(since)
-            found = measured.keys() & {revision.id} or measured.keys() & repository.reachable(revision)
-        except GitError as error:
-            why = f" git: {str(error).removesuffix('.')}."
-    if not found:
+    try:
+        repository = Repository(Path())
+        revision = repository.find(since)
+        found += [{revision.id}, repository.reachable(revision)]
+    except GitError as error:
+        why = f" {str(error).removesuffix('.')}. Run it in the repository, or give the id of a result's commit."
+    if not any(measured.keys() & commits for commits in found):
         raise NoData(
             printable(
                 f"--since {since}: no result is of this commit or of one before it.{why} Results are of"

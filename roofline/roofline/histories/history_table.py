@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline.comparison.observations.runs import setup_differences
-from roofline.histories.change_points import Change, Levels
+from roofline.histories.change_points import SHORTEST, Change, Levels
 from roofline.histories.judged_series import JudgedSeries, Settings, name_of
 from roofline.histories.series import Entry, commits_between
 from roofline.show.tables import Column, Table, number, seconds, share, words
@@ -114,7 +114,7 @@ def sentence(judged: Sequence[JudgedSeries]) -> str:
     }
     parts = [f"{count} {words}" for words, count in counts.items() if count]
     since = " since the revision" if any(one.by_revision for one in judged) else ""
-    return f"History of {counted(len(judged), 'case')}{since}: {', '.join(parts) or 'all steady'}"
+    return f"History of {counted(len(judged), 'case')}{since}: {', '.join(parts) or 'no change'}"
 
 
 def _levels_of(one: JudgedSeries) -> list[_Level]:
@@ -265,7 +265,9 @@ def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
         for change in one.changes
         if not one.lasts(change)
     ]
+    too_short = any(one.levels is None for one in judged)
     return [
+        *[f"Too short: a change is seen in {SHORTEST} points or more, each a session or a set of them"] * too_short,
         *first_lines("Together", [(line, 1) for line in _together(judged)], in_full=in_full),
         *first_lines("Beside the code", [(line, 1) for line in _beside_the_code(judged)], in_full=in_full),
         *first_lines("Undone", [(f"Undone by later changes: {line}", 1) for line in undone], in_full=in_full),

@@ -94,16 +94,16 @@ class JudgedSeries:
         return None
 
 
-def judge_all(series: Sequence[Series], settings: Settings, known: Collection[str] | None = None) -> list[JudgedSeries]:
+def judge_all(
+    series: Sequence[Series], settings: Settings, known: Sequence[Collection[str]] | None = None
+) -> list[JudgedSeries]:
     """Judge every series; what became slower stands first, then other changes, drifts, and what is too short last.
 
-    :param known: the commits of a revision and of all before it: what is asked about came later. Default: all is.
+    :param known: the commit of a revision, then those before it: what is asked about came after the last result of the
+        first of these that a machine has results of. Default: all is.
     :raises roofline.histories.change_points.LacksRuptures: it isn't installed.
     """
-    last_known: dict[str, str] = {}
-    for one in series:
-        times = [entry.started_at for entry in one.entries if known is not None and entry.commit in known]
-        last_known[one.machine] = max(last_known.get(one.machine, ""), *times, "")
+    last_known = {one.machine: _last_known(series, one.machine, known or ()) for one in series}
     sinces = [_since(one, last_known[one.machine]) if known is not None else 0 for one in series]
     level = _level(_chances(series, settings), settings)
     judged = [
@@ -132,6 +132,13 @@ def judge_changed(series: Sequence[Series], settings: Settings) -> list[JudgedSe
         if chance is not None and chance < 1
     )
     return [one for one in judged if one.changes]
+
+
+def _last_known(series: Sequence[Series], machine: str, known: Sequence[Collection[str]]) -> str:
+    """When a machine's last result of a revision began, as `judge_all` has it; empty where there is none."""
+    entries = [entry for one in series if one.machine == machine for entry in one.entries]
+    lasts = (max((entry.started_at for entry in entries if entry.commit in commits), default="") for commits in known)
+    return next(filter(None, lasts), "")
 
 
 def _since(series: Series, last: str) -> int | None:

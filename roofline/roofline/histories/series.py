@@ -66,7 +66,7 @@ def series_of(points: Sequence[Point]) -> tuple[list[Series], list[str]]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    observed, left_out = observations(measured)
+    observed, left_out = observations(measured, with_error=False)
     groups: dict[tuple[Machine, tuple[str, str]], dict[str, list[tuple[Point, Observation]]]] = {}
     for point, seen in sorted(observed, key=lambda one: one[0].result.when):
         if not point.result.when:

@@ -190,7 +190,22 @@ def test_a_revision_is_what_git_calls_it(run: Run, tmp_path: Path, monkeypatch: 
     assert run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~7")[0] == 0
     code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "v9")
     assert code == 3
-    assert "git: no commit 'v9'" in " ".join(err.split())
+    assert "no commit 'v9'" in " ".join(err.split())
+
+
+def test_a_machine_without_a_result_of_the_revision_has_those_before_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As git tells; each machine by its own: the other one's results of it are no others."""
+    project = Project(tmp_path / "project")
+    for number in range(20):
+        sha = project.commit({"a.txt": str(number)})
+        write(tmp_path / "nights" / "a", number, {"resnet50": 0.1}, sha=sha, label="a")
+        if number < 8:
+            write(tmp_path / "nights" / "b", number, {"resnet50": 0.1}, sha=sha, label="b")
+    monkeypatch.chdir(project.root)
+    code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~9")
+    assert (code, err) == (0, "Warning: resnet50-train-b32-fp32 on b: not measured since the revision\n")
 
 
 def test_what_a_machine_s_cases_share_is_said(run: Run, tmp_path: Path) -> None:

@@ -80,9 +80,10 @@ def disturbed_session(cases: Iterable[Rounds]) -> str | None:
     )
 
 
-def observe(rounds: Rounds, started_at: str = "") -> Observation:
+def observe(rounds: Rounds, started_at: str = "", *, with_error: bool = True) -> Observation:
     """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone.
 
+    :param with_error: the error takes most of the time.
     :raises Unusable: no rounds, times that are no times, or hardly a round that was left alone.
     """
     if rounds.steps < 1 or not rounds.wall_s:
@@ -91,10 +92,13 @@ def observe(rounds: Rounds, started_at: str = "") -> Observation:
     if why is not None:
         raise Unusable(why)
     kept = step_times_s(rounds)
-    return observe_times(kept, left_out=len(rounds.wall_s) - len(kept), started_at=started_at)
+    left_out = len(rounds.wall_s) - len(kept)
+    return observe_times(kept, left_out=left_out, started_at=started_at, with_error=with_error)
 
 
-def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_at: str = "") -> Observation:
+def observe_times(
+    step_times_s: Sequence[float], *, left_out: int = 0, started_at: str = "", with_error: bool = True
+) -> Observation:
     """The same of times that carry no marks, such as another project's rounds.
 
     :param step_times_s: one a round, in the order they were taken.
@@ -105,7 +109,7 @@ def observe_times(step_times_s: Sequence[float], *, left_out: int = 0, started_a
     median = statistics.median(step_times_s)
     return Observation(
         value=median,
-        error=_error(step_times_s) if len(step_times_s) >= LEAST_ROUNDS else None,
+        error=_error(step_times_s) if with_error and len(step_times_s) >= LEAST_ROUNDS else None,
         rounds=len(step_times_s),
         left_out=left_out,
         outliers=sum(time >= OUTLIER * median for time in step_times_s),

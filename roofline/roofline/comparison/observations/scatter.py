@@ -80,11 +80,12 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
 
 
 def observations(
-    measured: Sequence[Point],
+    measured: Sequence[Point], *, with_error: bool = True
 ) -> tuple[list[tuple[Point, Observation]], dict[str, list[str]]]:
     """What each session says of each case; and by the case's id why sessions say nothing of it.
 
     :param measured: cases, without the roofs.
+    :param with_error: of records' rounds; it takes most of the time.
     """
     disturbed = {
         path: disturbed_session(rounds_of(result)) is not None
@@ -94,7 +95,7 @@ def observations(
     left_out: dict[str, list[str]] = {}
     for point in measured:
         try:
-            observed.append((point, _observation(point, disturbed[point.result.path])))
+            observed.append((point, _observation(point, disturbed[point.result.path], with_error)))
         except Unusable as error:
             left_out.setdefault(point.id, []).append(str(error))
     return observed, left_out
@@ -111,7 +112,7 @@ def _note(case: str, counts: Sequence[tuple[str, int]]) -> str:
     return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
 
 
-def _observation(point: Point, disturbed: bool) -> Observation:
+def _observation(point: Point, disturbed: bool, with_error: bool) -> Observation:
     """:param disturbed: whether nothing of its session is taken that knows what disturbed it."""
     if not point.valid:
         raise Unusable(point.why_invalid)
@@ -126,7 +127,7 @@ def _observation(point: Point, disturbed: bool) -> Observation:
         raise Unusable("most rounds were disturbed from outside")
     if disturbed and rounds.disturbed is not None:
         raise Unusable("most cases of the session were mostly disturbed from outside")
-    return observe(rounds, point.result.when)
+    return observe(rounds, point.result.when, with_error=with_error)
 
 
 def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:
