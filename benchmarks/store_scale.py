@@ -176,7 +176,7 @@ def drawing(steps: Sequence[Step]) -> Drawing:
     adding.legend(frameon=False, fontsize=9)
     _name(adding, "adding a case", [step.case_s for step in steps], steps)
     _name(asking, "a query by model and precision", [*medians, MOST_QUERY_S], steps)
-    lines = ["by the number of cases in the store; each addition and query is a process of its own, its start included"]
+    lines = ["each addition and query is a process of its own, its start included; dotted: the most that is wanted"]
     draw_heading(figure, "Time of `roofline store add` and `query`", lines, over=0.4, across=9.0)
     return figure
 
@@ -184,6 +184,7 @@ def drawing(steps: Sequence[Step]) -> Drawing:
 def _name(axes: Axes, title: str, times_s: Sequence[float], steps: Sequence[Step]) -> None:
     tidy(axes)
     axes.set_title(title, fontsize=9.5, color=DARK, loc="left")
+    axes.set_xlabel("cases in the store", fontsize=9, color=DARK)
     number_axis(axes, "x", "", steps[0].there / 1.5, steps[-1].there * 1.5)
     number_axis(axes, "y", "s", min(times_s) / 2, max(times_s) * 2)
 
