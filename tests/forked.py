@@ -70,6 +70,8 @@ def _run(command: list[str], folder: str, environment: dict[str, str], out: str,
     # The garbage collector would touch all that is loaded, and so copy it from the parent: it stays set aside.
     gc.freeze()
     gc.unfreeze = lambda: None
+    # It has the start method of this process, and would start a server of its own for the workers of a data loader.
+    multiprocessing.set_start_method(None, force=True)
     # A shell's background job ignores Ctrl-C, and so does all that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path in ((1, out), (2, err)):

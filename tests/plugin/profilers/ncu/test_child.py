@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from pytest_roofline.profilers.ncu import child as ncu_child
+from pytest_roofline.profilers.ncu import profiled_range
 from pytest_roofline.profilers.ncu.child import MOST_WARMUP_STEPS, WARMUP_STEPS, count_step, warm_up
 from pytest_roofline.profilers.ncu.child_request import CHILD, Order
 from tests.plugin.fake_run import workload
@@ -302,7 +303,7 @@ def test_one_step_is_in_the_range_on_a_batch_from_before(lab: Lab, monkeypatch: 
         def __exit__(self, *_: object) -> None:
             steps.append(("to", lab.steps))
 
-    monkeypatch.setattr("pytest_roofline.profilers.ncu.profiled_range.profiled_range", Range)
+    monkeypatch.setattr(profiled_range, "profiled_range", Range)
     fetched: list[int] = []
     load = workload(lab)
     next_batch = load.batches.next
