@@ -80,7 +80,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     :raises RuntimeError, MemoryError: the device has no memory for one; see `is_out_of_memory`.
     """
     workload, device = step.workload, run.device
-    tf32 = precisions.tf32_switches(device)
+    tf32 = precisions.tf32_in_use(device)
     fetched = step.on_fetched_batches()
     try:
         # The kernels must be those of the step that was timed; operations can be seen in the module itself only.

@@ -127,7 +127,7 @@ def needs_scaler(precision: Precision, device: torch.device) -> bool:
     return precision.autocast == "float16" and device.type == "cuda"
 
 
-def tf32_switches(device: torch.device) -> Tf32:
+def tf32_in_use(device: torch.device) -> Tf32:
     """How torch's switches stand now, for the device."""
     import torch
 

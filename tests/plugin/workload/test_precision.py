@@ -84,9 +84,9 @@ def test_torch_default_touches_nothing() -> None:
 def test_switches_count_on_devices_that_have_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch's own default: convolutions in TF32, matrix products not, from Ampere on."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (8, 0))
-    assert precisions.tf32_switches(CUDA) == Tf32(convolution=True)
+    assert precisions.tf32_in_use(CUDA) == Tf32(convolution=True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: (7, 5))
-    assert precisions.tf32_switches(CUDA) == precisions.tf32_switches(CPU) == Tf32()
+    assert precisions.tf32_in_use(CUDA) == precisions.tf32_in_use(CPU) == Tf32()
 
 
 @pytest.mark.parametrize("device", [CPU, CUDA, MPS])
