@@ -10,8 +10,8 @@ from typing import Any
 
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
+from roofline.results.benchmark_fields import commit_of
 from roofline.results.journal import Journal, JournalError
-from roofline.results.reader import commit_of
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import RecordError, from_json
 from roofline.schema.session import Machine, NotMeasured, Session

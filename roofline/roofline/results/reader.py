@@ -20,21 +20,15 @@ import msgspec
 from roofline.files.decoding import ReadError, content_of, decoded
 from roofline.files.paths import files_under, folders_without, real_path
 from roofline.results import journal, stored_runs
+from roofline.results.benchmark_fields import UNITS, commit_of, host_of, mapping, stats_of, string
 from roofline.results.nonfinite_json import strict
-from roofline.results.result import Benchmark, Host, ResultFile
+from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import Part, RecordError, decode, without_nonfinite
-from roofline.schema.round_statistics import Stats
 from roofline.schema.session import Machine, Session
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
-_UNITS = ("unit", "time_unit")
-"""Keys under which other tools' files say what their times are in."""
-
-_NO_COMMIT = "unversioned"
-"""What pytest-benchmark writes for a commit outside of a repository."""
-
 _NOTHING_YET = (
     "A run is writing it, or was stopped before its first case; or the copy is incomplete: wait, or run or copy again."
 )
@@ -361,7 +355,7 @@ def _values(part: msgspec.Raw, place: str, nonfinite: list[str]) -> Any:
 
 def _text(part: msgspec.Raw, place: str, nonfinite: list[str]) -> str | None:
     """The text of a part; None where it is empty or anything else."""
-    return _string(_values(part, place, nonfinite))
+    return string(_values(part, place, nonfinite))
 
 
 def _benchmark(row: _Row, path: str, index: int, nonfinite: list[str]) -> Benchmark:
@@ -378,69 +372,21 @@ def _benchmark(row: _Row, path: str, index: int, nonfinite: list[str]) -> Benchm
             record = by_median(read)
         except RecordError as error:
             fault = str(error)
-    stats = _mapping(_values(row.stats, f"{place}.stats", nonfinite))
+    stats = mapping(_values(row.stats, f"{place}.stats", nonfinite))
     if record is not None:
         # Its rounds have the same times, with all that is known of them.
         stats = {name: value for name, value in stats.items() if name != "data"}
-    units = (_text(getattr(row, key), f"{place}.{key}", nonfinite) for key in _UNITS)
+    units = (_text(getattr(row, key), f"{place}.{key}", nonfinite) for key in UNITS)
     return Benchmark(
         name=name,
         fullname=_text(row.fullname, f"{place}.fullname", nonfinite) or name,
         group=_text(row.group, f"{place}.group", nonfinite),
-        stats=_stats(stats, units),
+        stats=stats_of(stats, units),
         record=record,
         fault=fault,
         params=_each(row.params or {}, f"{place}.params", nonfinite) or None,
         extra_info=_each(extra, f"{place}.extra_info", nonfinite),
         index=index,
-    )
-
-
-def _stats(stats: Mapping[str, Any], units: Iterable[str | None]) -> Stats:
-    """:param stats: of a benchmark, as the file has them.
-    :param units: what the benchmark says beside them.
-    """
-    times = stats.get("data")
-    return Stats(
-        mean_s=_number(stats.get("mean")),
-        stddev_s=_number(stats.get("stddev")),
-        median_s=_number(stats.get("median")),
-        min_s=_number(stats.get("min")),
-        max_s=_number(stats.get("max")),
-        iqr_s=_number(stats.get("iqr")),
-        q1_s=_number(stats.get("q1")),
-        q3_s=_number(stats.get("q3")),
-        total_s=_number(stats.get("total")),
-        iterations_per_s=_number(stats.get("ops")),
-        rounds=_number(stats.get("rounds")),
-        iterations=_number(stats.get("iterations")),
-        round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
-        unit=next((unit for one in (*map(stats.get, _UNITS), *units) if (unit := _string(one))), None),
-    )
-
-
-def commit_of(commit_info: Mapping[str, Any]) -> tuple[str | None, bool | None]:
-    """The commit, and whether there were changes beside it. None: not recorded, or no repository.
-
-    :param commit_info: as the file has it.
-    """
-    commit, dirty = _string(commit_info.get("id")), commit_info.get("dirty")
-    return None if commit == _NO_COMMIT else commit, dirty if isinstance(dirty, bool) else None
-
-
-def host_of(machine_info: Mapping[str, Any]) -> Host:
-    """:param machine_info: as the file has it."""
-    cpu = _mapping(machine_info.get("cpu"))
-    system = " ".join(part for key in ("system", "release") if (part := _string(machine_info.get(key))))
-    count = cpu.get("count")
-    return Host(
-        node=_string(machine_info.get("node")),
-        # "brand" until py-cpuinfo 5, "brand_raw" since.
-        cpu=_string(cpu.get("brand_raw")) or _string(cpu.get("brand")) or _string(machine_info.get("processor")),
-        system=system or None,
-        python=_string(machine_info.get("python_version")),
-        cpus=count if isinstance(count, int) and not isinstance(count, bool) else None,
-        architecture=_string(machine_info.get("machine")),
     )
 
 
@@ -450,22 +396,3 @@ def _why_empty(session: Session | None) -> str:
     shown = "; ".join(f"{case.id}: {case.why}" for case in session.not_measured[:3])
     more = len(session.not_measured) - 3
     return f" Not measured: {shown}" + (f"; and {more} more." if more > 0 else ".")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _string(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _number(value: object) -> float | None:
-    if type(value) is float:  # nearly all are
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:  # a whole number beyond the range of floats
-        return None
