@@ -138,6 +138,11 @@ def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: py
     before = json.dumps(content).encode()
     stopped.write_bytes(before)
     assert "torch was 1.0, is " in refused()
+    machine = content["machine_info"][KEY]
+    machine["fingerprint"], machine["limits"]["effective_cpus"] = "another", 77
+    before = json.dumps(content).encode()
+    stopped.write_bytes(before)
+    assert "it had 77 CPUs, this has " in refused()
 
 
 def _file(run: pytest.Pytester) -> str:
