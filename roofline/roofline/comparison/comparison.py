@@ -20,7 +20,7 @@ from roofline.comparison.observations.runs import Identity, Run, machine_differe
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import learn_from
 from roofline.comparison.sides.matching import MatchedCase, OneMachine, match
-from roofline.comparison.sides.session_observations import Side, read_side
+from roofline.comparison.sides.side_files import Side, read_side
 from roofline.files.decoding import ReadError
 from roofline.files.paths import real_path
 from roofline.machine.published import DeviceTable

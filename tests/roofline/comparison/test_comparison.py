@@ -9,7 +9,7 @@ import pytest
 from roofline.comparison.comparison import Comparison, compare
 from roofline.comparison.gate import gate, lines_of
 from roofline.comparison.judged_case import OUTCOMES, Settings
-from roofline.comparison.sides.session_observations import read_side
+from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -13,7 +13,8 @@ from roofline.comparison.effects.learning import Learned, learn
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import Identity, machine_difference, run_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import Side, refuse_profiled, session_results
+from roofline.comparison.sides.session_observations import session_results
+from roofline.comparison.sides.side_files import Side, refuse_profiled
 from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import read_file, result_files

@@ -18,7 +18,8 @@ from typing import Literal
 
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import By, SessionResult, Side, without_known_marks, without_marks
+from roofline.comparison.sides.session_observations import By, SessionResult, without_known_marks, without_marks
+from roofline.comparison.sides.side_files import Side
 from roofline.comparison.sides.workload import counted_otherwise, declared, parameter_changes, workload_changes
 from roofline.text.units import significant, some_of
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from roofline.comparison.sides.matching import MatchedCase, match
-from roofline.comparison.sides.session_observations import By, read_side
+from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY
 from tests.roofline.comparison import sessions

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from roofline.comparison.sides.matching import LeftOut, Matching, OneMachine, match
-from roofline.comparison.sides.session_observations import By, Side, read_side
+from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.side_files import Side, read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY
 from tests.roofline import build

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.sides.session_observations import By, SessionResult, read_side
+from roofline.comparison.sides.session_observations import By, SessionResult
+from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from tests.roofline import build
 from tests.roofline.comparison import sessions

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.sides.matching import match
-from roofline.comparison.sides.session_observations import read_side
+from roofline.comparison.sides.side_files import read_side
 from roofline.comparison.sides.workload import TOLERANCE, declared, parameter_changes, workload_changes
 from roofline.machine.published import load
 from roofline.schema.record import KEY, Case, Device
