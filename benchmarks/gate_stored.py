@@ -57,7 +57,7 @@ TRIALS = 500
 A_SIDE = (1, 3, 5)
 """Sessions of either side."""
 
-LOWER_CONFIDENCES = (0.9, 0.5)
+LOWER_CONFIDENCES = (0.9,)
 """Beside the default: for whom it is worth a false alarm to miss less."""
 
 

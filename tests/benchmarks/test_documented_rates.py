@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import gate_learned
 from benchmarks.figures import RESULTS
 from benchmarks.gate_others import OTHERS
 from benchmarks.gate_rates import OURS, figure_name
@@ -32,12 +33,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 EVERY = (OURS, *OTHERS)
 LESS_SURE = tuple(f"{OURS}, {confidence:.0%} sure" for confidence in LOWER_CONFIDENCES)
+LEARNED = tuple(f"{OURS}, {confidence:.0%} sure" for confidence in gate_learned.DOCUMENTED)
 DRAWN = {"false alarms", "5 % caught", "3 % caught", "5 % called same"}
 LIVE = {"false alarms", "5 % caught", "5 % missed"}
 
 TABLES = [
     ("gate.md", "gate", "quiet, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
     ("gate.md", "gate", "loud, 5 a side", (*EVERY, *LESS_SURE), DRAWN),
+    ("gate.md", "learned", "quiet_20261130, 5 a side, learned", LEARNED, {"false alarms", "10 % caught", "5 % caught"}),
     ("ab.md", "turns", "quiet, in turns", EVERY, DRAWN),
     ("ab.md", "live", "quiet, live", (OURS,), LIVE),
 ]
