@@ -83,6 +83,9 @@ def _run(command: list[str], folder: str, environment: dict[str, str], out: str,
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    # A new interpreter reads these when it starts.
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    sys.pycache_prefix = environment.get("PYTHONPYCACHEPREFIX") or None
     # What this process has of its parent's and a new one would not: the repository, and modules of its tests.
     given = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.path[:] = [*given, *(path for path in sys.path if path not in ("", str(ROOT), *given))]
