@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchmarks.protocol_time import errors, figures, reached
+from benchmarks.protocol_time import counts, errors, figures, reached
 from roofline.schema.record import Rounds, Timing
 
 
@@ -41,6 +41,8 @@ ADAPTIVE = {
 def test_cases_that_the_fixed_protocol_cannot_tell_are_left_out() -> None:
     """It claims too wide a margin for one, and none for the other."""
     assert reached(FIXED, 0.01) == ["long"]
+    assert all(figure.reached for figure in counts(FIXED, ["long"]))
+    assert not all(figure.reached for figure in counts(FIXED, []))
 
 
 def test_warmup_counts_as_time() -> None:
