@@ -257,8 +257,10 @@ def _distribution(cases: Sequence[_Series], assumed: Prior, alike: float) -> tup
     most = assumed.freedom + known
     if len(cases) < _LEAST_CASES:
         freedom = assumed.freedom
+    elif beyond <= float(special.polygamma(1, most / 2)):
+        freedom = most  # no more is known of the distribution than so many sessions tell
     else:
-        freedom = most if beyond <= 0 else min(most, 2 * _trigamma_inverse(beyond))
+        freedom = 2 * _trigamma_inverse(beyond, most / 2)
     half = freedom / 2
     scale = math.exp(statistics.fmean(logs) + float(special.digamma(half)) - math.log(half))
     before = assumed.deviation**2 + statistics.fmean(case.error**2 for case in cases)
@@ -272,10 +274,11 @@ _LEAST_CASES = 3
 """Of fewer, how far their variances lie apart says nothing."""
 
 
-def _trigamma_inverse(value: float) -> float:
+def _trigamma_inverse(value: float, most: float) -> float:
+    """:param most: the argument, whose trigamma is less than ``value``, is below it."""
     from scipy import optimize, special
 
-    return float(optimize.brentq(lambda x: float(special.polygamma(1, x)) - value, 1e-6, 1e6))
+    return float(optimize.brentq(lambda x: float(special.polygamma(1, x)) - value, 1e-6, most))
 
 
 def _drift(between: Sequence[tuple[_Between, float]], assumed: Prior, worth: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from roofline.comparison.effects.effect import Prior, effect_of
 from roofline.comparison.effects.learning import Learned, holds, learn, share_found
@@ -50,6 +50,17 @@ def test_one_case_by_hand() -> None:
     assert learned.of("never measured") == learned.prior
     assert learned.prior.drift == ASSUMED.drift
     assert (learned.sessions, learned.days) == (5, 1)
+
+
+@pytest.mark.parametrize("beyond", [-0.1, 5e-7, 0.01])
+def test_cases_that_scatter_about_as_far_apart_as_chance_has_it(beyond: float) -> None:
+    """Then no more is known of their variances than their sessions tell."""
+    logs = [-0.1, -0.1, 0.0, 0.1, 0.1]
+    by_chance = float(special.polygamma(1, 4 / 2))
+    apart = math.sqrt(0.75 * (by_chance + beyond))  # of each of four logarithms of variances, to either side
+    cases = {str(case): [_block([log * math.exp((-1) ** case * apart / 2) for log in logs])] for case in range(4)}
+    learned = _known(learn(cases, ASSUMED))
+    assert learned.prior.freedom == pytest.approx(4 + 4)  # the cases move together and count as one
 
 
 def test_the_drift_of_one_case_by_hand() -> None:
