@@ -217,7 +217,7 @@ def test_a_set_has_a_file_of_each_session_and_goes_on_after_a_crash(outside: pyt
     assert sorted(loaded_torch(outside)) == [False, True]  # the one that was killed could not tell
     sessions = {path: _session(path) for path in sorted((outside.path / "results").rglob("*.json"))}
     places = {path: session.set for path, session in sessions.items() if session.set is not None}
-    files = {place.index: path for path, place in places.items()}
+    files = {place.index: path for path, place in sorted(places.items(), key=lambda item: item[1].index)}
     assert len(places) == len(sessions)
     assert {place.count for place in places.values()} == {2}
     assert list(files) == [1, 2]
