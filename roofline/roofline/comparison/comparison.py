@@ -18,7 +18,7 @@ from roofline.comparison.effects.verdict import Verdict, judge
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome, Settings
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
-from roofline.comparison.sides.earlier_sessions import learn_from
+from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
 from roofline.comparison.sides.matching import MatchedCase, OneMachine, match
 from roofline.comparison.sides.side_files import Side, read_side
 from roofline.files.decoding import ReadError
@@ -32,7 +32,7 @@ from roofline.results.stored_runs import is_store, is_stored
 class Comparison:
     """``cases`` are sorted, the worst first. ``left_out``: sessions, rows and files that nothing was compared with, and
     why. ``unreadable``: files of a folder, and parts of files, that should be results and can't be read. ``common`` are
-    the changes that all cases of a machine share, where there is one. ``learned`` is what earlier sessions of a machine
+    the changes that all cases of a machine share, where there is one. ``earlier`` is what earlier sessions of a machine
     tell of its scatter; it isn't used of ``other_hours``, where the sessions of the sides scatter more.
 
     The runs of a side include the sessions left out.
@@ -45,7 +45,7 @@ class Comparison:
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     common: Mapping[Identity, CommonFactor] = field(default_factory=dict)
-    learned: Mapping[Identity, Learned] = field(default_factory=dict)
+    earlier: Earlier = field(default_factory=Earlier)
     other_hours: frozenset[Identity] = frozenset()
 
     @property
@@ -92,14 +92,14 @@ class Comparison:
         return names_of((*self.machines, *others))
 
 
-def compare(base: Side, new: Side, settings: Settings, learned: Mapping[Identity, Learned] | None = None) -> Comparison:
-    """:param learned: of a machine, what its earlier sessions tell of its scatter.
+def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None = None) -> Comparison:
+    """:param earlier: what earlier sessions tell of each machine's scatter.
     :raises roofline.comparison.sides.matching.OneMachine: by roof, a side of several machines."""
     matching = match(base, new, settings.by)
     judged = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]
-    learned = learned or {}
-    used = _judged_by(learned, family)
+    earlier = earlier or Earlier()
+    used = _judged_by(earlier.learned, family)
     common = _common(family, settings, matching.cases, used)
     cases = [_not_judged(case, settings) for case in matching.cases if case.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, _verdicts(family, settings), strict=True)]
@@ -112,8 +112,8 @@ def compare(base: Side, new: Side, settings: Settings, learned: Mapping[Identity
         left_out=(*matching.left_out, *base.skipped, *new.skipped, *base.repeated, *new.repeated),
         unreadable=(*base.unreadable, *new.unreadable),
         common=common,
-        learned=learned,
-        other_hours=frozenset(learned.keys() - used.keys()),
+        earlier=earlier,
+        other_hours=frozenset(earlier.learned.keys() - used.keys()),
     )
 
 
@@ -195,13 +195,11 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     of_new = read_side(new, settings.by, devices, figure=settings.figure)
     files = frozenset(real_path(path) for path, _ in result_files(new))
     of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions, figure=settings.figure)
+    earlier = None
+    if settings.learn_from:
+        earlier = learn_from(settings.learn_from, of_new.machines, (of_base, of_new), settings.figure, devices)
     try:
-        learned = (
-            learn_from(settings.learn_from, of_new.machines, (of_base, of_new), settings.figure, devices)
-            if settings.learn_from
-            else {}
-        )
-        return compare(of_base, of_new, settings, learned)
+        return compare(of_base, of_new, settings, earlier)
     except OneMachine as error:
         raise ReadError(str(error)) from error
 

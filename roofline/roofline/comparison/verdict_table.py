@@ -257,12 +257,17 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
 
 def _learned(comparison: Comparison) -> list[str]:
     """What earlier sessions tell of each machine's scatter, and what can be found so; or why they tell nothing."""
-    asked = comparison.settings.learn_from
-    return [_learned_of(comparison, machine) for machine in comparison.machines] if asked else []
+    if not comparison.settings.learn_from:
+        return []
+    lines = [_learned_of(comparison, machine) for machine in comparison.machines]
+    skipped = comparison.earlier.skipped
+    if lines and skipped:
+        lines[-1] += f". Left out there: {counted(len(skipped), 'file')}, the first: {skipped[0]}"
+    return lines
 
 
 def _learned_of(comparison: Comparison, machine: Identity) -> str:
-    name, tells = comparison.machine_names[machine], comparison.learned.get(machine)
+    name, tells = comparison.machine_names[machine], comparison.earlier.learned.get(machine)
     if tells is None:
         least = f"{LEAST_SESSIONS} earlier sessions of one commit that followed each other"
         return f"Nothing learned of {name}: it has no {least}"

@@ -51,6 +51,18 @@ def test_what_it_learned_finds_more(run: Run, sides: tuple[Path, Path], tmp_path
     assert rl.compare(base, new, learn_from=tmp_path / "earlier").cases["verdict"].tolist().count("slower") == 1
 
 
+def test_files_that_can_not_be_read_are_counted(run: Run, sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """Where it tells what was learned, with the reason of the first; the exit code is the verdict's."""
+    base, new = sides
+    earlier = _earlier(tmp_path / "earlier")
+    (earlier / "a.json").write_text("{")
+    (earlier / "b.json").write_text("[]")
+    code, out, _ = run("check", new, "--baseline", base, "--learn-from", earlier, "--width", 1000)
+    assert code == 1
+    (line,) = [line for line in out.splitlines() if "from 30 earlier sessions" in line]
+    assert f"2 files, the first: {earlier / 'a.json'}:1: truncated" in line
+
+
 def test_sessions_of_the_sides_tell_nothing_twice(run: Run, sides: tuple[Path, Path]) -> None:
     """A store that holds both has nothing earlier."""
     base, new = sides

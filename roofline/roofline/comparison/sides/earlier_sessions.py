@@ -5,7 +5,9 @@ Sessions of either side are none of them: their own scatter counts by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from roofline.comparison.effects.effect import Prior
@@ -16,8 +18,10 @@ from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import session_results
 from roofline.comparison.sides.side_files import Side, refuse_profiled
 from roofline.files.decoding import ReadError
+from roofline.files.paths import from_here
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import read_file, result_files
+from roofline.results.result import ResultFile
 from roofline.results.same_session import Sessions
 
 CaseKey = tuple[str, str]
@@ -27,10 +31,20 @@ _Code = tuple[str | None, bool | None]
 """A commit, and whether there were changes beside it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """``learned`` is of each machine that has sessions enough. ``skipped`` says which files of a folder were left out,
+    and why.
+    """
+
+    learned: Mapping[Identity, Learned] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+
+
 def learn_from(
     paths: Sequence[Path], machines: Iterable[Identity], sides: Sequence[Side], figure: FigureName, devices: DeviceTable
-) -> dict[Identity, Learned]:
-    """Of each machine what its earlier sessions tell; nothing of one that has too few.
+) -> Earlier:
+    """Learn from the earlier sessions of each machine.
 
     :param paths: files, folders and stores.
     :param sides: of the comparison.
@@ -38,29 +52,43 @@ def learn_from(
     """
     assumed = FIGURES[figure].prior
     assert isinstance(assumed, Prior)
-    found: dict[Identity, dict[CaseKey, dict[_Code, list[Observation]]]] = {machine: {} for machine in machines}
-    known = Sessions()
-    for path, named in result_files(paths):
-        try:
-            result = read_file(path)
-            refuse_profiled(result)
-        except ReadError:
-            if named:
-                raise
-            continue
-        if any(sessions.find(result) is not None for sessions in (known, *(side.sessions for side in sides))):
-            continue
-        known.add(result)
+    observed: dict[Identity, dict[CaseKey, dict[_Code, list[Observation]]]] = {
+        machine: defaultdict(lambda: defaultdict(list)) for machine in machines
+    }
+    skipped: list[str] = []
+    for result in _results(paths, sides, skipped):
         run = run_of(result)
-        cases = next((of for machine, of in found.items() if machine_difference(machine, run.machine) is None), None)
-        if cases is None:
+        machine = next((one for one in observed if machine_difference(one, run.machine) is None), None)
+        if machine is None:
             continue
         for row in session_results(result, run, "time", devices, figure):
             if row.observation is not None:
-                of_case = cases.setdefault((row.id, row.test), {})
-                of_case.setdefault((run.commit, run.dirty), []).append(row.observation)
+                observed[machine][row.id, row.test][run.commit, run.dirty].append(row.observation)
     learned = {
-        machine: learn({key: list(codes.values()) for key, codes in cases.items()}, assumed)
-        for machine, cases in found.items()
+        machine: learn({case: list(codes.values()) for case, codes in cases.items()}, assumed)
+        for machine, cases in observed.items()
     }
-    return {machine: one for machine, one in learned.items() if one is not None}
+    return Earlier(
+        learned={machine: tells for machine, tells in learned.items() if tells is not None}, skipped=tuple(skipped)
+    )
+
+
+def _results(paths: Sequence[Path], sides: Sequence[Side], skipped: list[str]) -> Iterator[ResultFile]:
+    """Read the sessions that are of neither side, each once.
+
+    :param skipped: why a file of a folder is left out is added to it.
+    :raises ReadError: as of `learn_from`.
+    """
+    sessions = Sessions()
+    for path, named in result_files(paths):
+        try:
+            result = read_file(from_here(path))
+            refuse_profiled(result)
+        except ReadError as error:
+            if named:
+                raise
+            skipped.append(str(error))
+            continue
+        if all(known.find(result) is None for known in (sessions, *(side.sessions for side in sides))):
+            sessions.add(result)
+            yield result
