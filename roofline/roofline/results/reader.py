@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,15 +94,18 @@ def named_apart(files: Sequence[ResultFile]) -> tuple[ResultFile, ...]:
 _RESULTS = (".json", journal.SUFFIX)
 
 
-def result_files(paths: Iterable[Path], endings: tuple[str, ...] = _RESULTS) -> Iterator[tuple[Path, bool]]:
+def result_files(
+    paths: Iterable[Path], endings: tuple[str, ...] = _RESULTS, machines: Collection[str] | None = None
+) -> Iterator[tuple[Path, bool]]:
     """As `files_under`: results, the journals in folders whose runs have not made their JSON, and the runs of stores.
 
+    :param machines: the keys of those whose runs in stores are asked for. Default: all.
     :raises ReadError: a store can't be read.
     """
     seen: set[Path] = set()
     for path in paths:
         if stored_runs.is_store(path):
-            found = ((run, False) for run in stored_runs.run_paths(path))
+            found = ((run, False) for run in stored_runs.run_paths(path, machines))
         else:
             found = (one for one in files_under([path], endings) if one[1] or not journal.is_superseded(one[0]))
         for one, named in found:

@@ -8,10 +8,11 @@ run leads to it through its batch, as if that were a folder: ``runs/.../BATCH.pa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from roofline.files import places
 from roofline.files.decoding import ReadError
@@ -52,13 +53,16 @@ def is_store(path: Path) -> bool:
     return True
 
 
-def run_paths(store: Path) -> Iterator[Path]:
+def run_paths(store: Path, machines: Collection[str] | None = None) -> Iterator[Path]:
     """Yield the path of each run of a store, by machine and day; once, where two added it at the same time.
 
+    :param machines: the keys of those whose runs are asked for. Default: all.
     :raises ReadError: a batch can't be read.
     """
     known: set[str] = set()
     for batch in batches(store):
+        if machines is not None and machine_key_of(batch) not in machines:
+            continue
         for path in runs_in(batch):
             if path.parent.name not in known:
                 known.add(path.parent.name)
@@ -73,6 +77,11 @@ def runs_in(batch: Path) -> list[Path]:
     with _parquet(batch, batch) as parquet:
         index = parquet.read(columns=["run", "file"]).to_pydict()
     return [batch / run / name for run, name in zip(index["run"], index["file"], strict=True)]
+
+
+def machine_key_of(batch: Path) -> str:
+    """Read the key of a batch's machine off its path."""
+    return unquote(batch.parents[1].name.removeprefix("fingerprint="))
 
 
 def batches(store: Path) -> list[Path]:

@@ -78,6 +78,19 @@ def test_another_machine_tells_nothing(run: Run, sides: tuple[Path, Path], tmp_p
     assert (code, "Nothing learned of epyc-2cpu" in out) == (0, True)
 
 
+def test_of_a_store_no_other_machine_is_read(run: Run, sides: tuple[Path, Path], tmp_path: Path) -> None:
+    """What is damaged there is in nobody's way."""
+    pytest.importorskip("pyarrow")
+    base, new = sides
+    store, other = tmp_path / "store", "f" * 16
+    folders = _earlier(tmp_path / "earlier"), _earlier(tmp_path / "other", days=1, fingerprint=other)
+    assert run("store", "add", store, *folders)[0] == 0
+    (batch,) = (store / "runs" / f"fingerprint={other}").rglob("*.parquet")
+    batch.write_bytes(b"damaged")
+    code, out, _ = run("check", new, "--baseline", base, "--learn-from", store, "--width", 1000)
+    assert (code, "from 30 earlier sessions on 6 days" in out) == (1, True)
+
+
 def test_an_hour_that_scatters_more_is_judged_by_what_is_assumed(run: Run, tmp_path: Path) -> None:
     """Of what was learned in quiet hours nothing holds in it."""
     for number, by in enumerate([0.95, 1.0, 1.05, 0.96, 1.04, 1.0, 1.05, 1.1, 1.01, 1.09]):

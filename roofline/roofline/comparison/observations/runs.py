@@ -41,9 +41,13 @@ class Identity:
     key: str = field(default="", compare=False)
 
     @property
+    def fingerprint(self) -> str | None:
+        return dict(self.parts).get(_FINGERPRINT)
+
+    @property
     def proven(self) -> bool:
         """Whether there is a fingerprint."""
-        return any(name == _FINGERPRINT for name, _ in self.parts)
+        return self.fingerprint is not None
 
 
 _FINGERPRINT = "fingerprint"

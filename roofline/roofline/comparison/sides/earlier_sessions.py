@@ -56,7 +56,7 @@ def learn_from(
         machine: defaultdict(lambda: defaultdict(list)) for machine in machines
     }
     skipped: list[str] = []
-    for result in _results(paths, sides, skipped):
+    for result in _results(paths, observed, sides, skipped):
         run = run_of(result)
         machine = next((one for one in observed if machine_difference(one, run.machine) is None), None)
         if machine is None:
@@ -73,14 +73,20 @@ def learn_from(
     )
 
 
-def _results(paths: Sequence[Path], sides: Sequence[Side], skipped: list[str]) -> Iterator[ResultFile]:
-    """Read the sessions that are of neither side, each once.
+def _results(
+    paths: Sequence[Path], machines: Iterable[Identity], sides: Sequence[Side], skipped: list[str]
+) -> Iterator[ResultFile]:
+    """Read the sessions that are of neither side, each once; of stores those of these machines.
 
     :param skipped: why a file of a folder is left out is added to it.
     :raises ReadError: as of `learn_from`.
     """
     sessions = Sessions()
-    for path, named in result_files(paths):
+    fingerprints = [machine.fingerprint for machine in machines]
+    keys = [key for key in fingerprints if key is not None]
+    # A machine without a fingerprint may be in a store under several keys.
+    in_stores = keys if len(keys) == len(fingerprints) else None
+    for path, named in result_files(paths, machines=in_stores):
         try:
             result = read_file(from_here(path))
             refuse_profiled(result)
