@@ -22,14 +22,10 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from roofline.comparison.effects.effect import Effect, Prior, hours
 from roofline.comparison.observations.observation import Observation
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 IN_TURN = 5
 """Sessions as a side is made of them."""
@@ -44,7 +40,14 @@ another than those that were learned from."""
 LEAST_OWN_FREEDOM = 4
 """Degrees of freedom with which a comparison's own scatter tells its hour from those: three sessions a side."""
 
+_LEAST_CASES = 3
+"""Of fewer, how far their variances lie apart says nothing."""
+
+_TINY = 1e-18
+"""Instead of no scatter at all, of which there is no logarithm."""
+
 Block = Sequence[Observation]
+"""Sessions that followed each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,46 +72,35 @@ def learn(cases: Mapping[Any, Sequence[Sequence[Observation]]], assumed: Prior) 
     :param assumed: what is taken for known where nothing was learned.
     """
     found = {case: series for case, codes in cases.items() if (series := _Series.of(codes)).freedom}
-    if not any(len(block) >= LEAST_SESSIONS for series in found.values() for block in series.blocks):
+    every = list(found.values())
+    if not any(len(block) >= LEAST_SESSIONS for series in every for block in series.blocks):
         return None
-    alike = _cases_worth(list(found.values()))
-    scale, freedom = _distribution(list(found.values()), assumed, alike)
-    variances = {
-        case: (freedom * scale + series.squares) / (freedom + series.freedom) for case, series in found.items()
-    }
-    worth = alike / len(found)
-    hour_drift = _drift(
-        [(one, variances[case]) for case, series in found.items() for one in series.in_blocks], assumed, worth
-    )
-    drift = _drift(
-        [(one, variances[case]) for case, series in found.items() for one in series.between_blocks], assumed, worth
-    )
-    errors = [series.error for series in found.values()]
+    independent = _independent_cases(every)
+    scale, freedom = _distribution(every, assumed, independent)
+    variances = [(freedom * scale + series.squares) / (freedom + series.freedom) for series in every]
+    of_cases = list(zip(every, variances, strict=True))
+    share = independent / len(every)
+    drift = _drift([(one, variance) for case, variance in of_cases for one in case.between_blocks], assumed, share)
+    hour_drift = _drift([(one, variance) for case, variance in of_cases for one in case.in_blocks], assumed, share)
     typical = replace(
         assumed,
         deviation=math.sqrt(scale),
         freedom=freedom,
         drift=drift,
         hour_drift=min(hour_drift, drift),
-        included_error=math.sqrt(statistics.fmean(error**2 for error in errors)),
+        included_error=math.sqrt(_mean_square(series.error for series in every)),
     )
-    began = {
-        datetime.fromisoformat(one.started_at) for series in found.values() for block in series.blocks for one in block
+    by_case = {
+        case: replace(
+            typical,
+            deviation=math.sqrt(variance),
+            freedom=freedom + series.freedom,
+            included_error=series.error,
+        )
+        for case, (series, variance) in zip(found, of_cases, strict=True)
     }
-    return Learned(
-        prior=typical,
-        by_case={
-            case: replace(
-                typical,
-                deviation=math.sqrt(variances[case]),
-                freedom=freedom + series.freedom,
-                included_error=series.error,
-            )
-            for case, series in found.items()
-        },
-        sessions=len(began),
-        days=len({moment.date() for moment in began}),
-    )
+    began = {datetime.fromisoformat(one.started_at) for series in every for block in series.blocks for one in block}
+    return Learned(prior=typical, by_case=by_case, sessions=len(began), days=len({moment.date() for moment in began}))
 
 
 def holds(effects: Iterable[Effect], priors: Iterable[Prior]) -> bool:
@@ -165,9 +157,8 @@ class _Between:
         """Of every `IN_TURN` sessions and the `IN_TURN` after them; they overlap."""
         logs = _logs(block)
         means = [statistics.fmean(logs[first : first + IN_TURN]) for first in range(len(logs) - IN_TURN + 1)]
-        differences = [later - earlier for earlier, later in zip(means, means[IN_TURN:], strict=False)]
         freedom = len(logs) / IN_TURN - 1
-        mean_square = statistics.fmean(difference**2 for difference in differences)
+        mean_square = _mean_square(later - earlier for earlier, later in zip(means, means[IN_TURN:], strict=False))
         return _Between(squares=freedom * IN_TURN / 2 * mean_square, freedom=freedom, unit=freedom * IN_TURN)
 
 
@@ -192,9 +183,9 @@ class _Series:
         errors = [one.error for block in blocks for one in block if one.error is not None]
         return _Series(
             blocks=blocks,
-            squares=sum(_squares(_logs(block)) for block in blocks),
+            squares=sum(sum(by**2 for by in _deviations(block)) for block in blocks),
             freedom=sum(len(block) - 1 for block in blocks),
-            error=math.sqrt(statistics.fmean(error**2 for error in errors)) if errors else 0.0,
+            error=math.sqrt(_mean_square(errors)) if errors else 0.0,
             between_blocks=tuple(_Between.of(of_code) for of_code in by_code if len(of_code) > 1),
             in_blocks=tuple(_Between.in_turn(block) for block in blocks if len(block) >= 2 * IN_TURN),
         )
@@ -204,42 +195,41 @@ def _logs(block: Block) -> list[float]:
     return [math.log(one.value) for one in block]
 
 
-def _squares(values: Sequence[float]) -> float:
-    """Around their mean."""
-    mean = statistics.fmean(values)
-    return sum((value - mean) ** 2 for value in values)
+def _deviations(block: Block) -> list[float]:
+    """How far the logarithms lie from their mean."""
+    logs = _logs(block)
+    mean = statistics.fmean(logs)
+    return [log - mean for log in logs]
 
 
-def _cases_worth(cases: Sequence[_Series]) -> float:
+def _mean_square(values: Iterable[float]) -> float:
+    return statistics.fmean(value**2 for value in values)
+
+
+def _independent_cases(cases: Sequence[_Series]) -> float:
     """How many cases without a common hour these are worth: all of them over the design effect."""
-    rows = _deviations_by_session(cases)
-    rows = rows[rows.std(axis=1) > 0] if rows.size else rows
-    if rows.shape[0] < 2 or rows.shape[1] < 3:
+    import numpy as np
+
+    rows = [
+        {
+            one.started_at: deviation
+            for block in case.blocks
+            if len(block) > 1
+            for one, deviation in zip(block, _deviations(block), strict=True)
+        }
+        for case in cases
+    ]
+    shared = sorted(set.intersection(*map(set, rows)))
+    deviations = [[row[session] for session in shared] for row in rows]
+    scattering = [row for row in deviations if len(set(row)) > 1]
+    if len(scattering) < 2 or len(shared) < 3:
         return 1.0
-    import numpy as np
-
-    correlations = np.atleast_2d(np.corrcoef(rows))[np.triu_indices(len(rows), 1)]
+    correlations = np.atleast_2d(np.corrcoef(scattering))[np.triu_indices(len(scattering), 1)]
     mean = float(np.clip(correlations.mean(), 0.0, 1.0))
-    return len(rows) / (1 + (len(rows) - 1) * mean)
+    return len(scattering) / (1 + (len(scattering) - 1) * mean)
 
 
-def _deviations_by_session(cases: Sequence[_Series]) -> NDArray[np.float64]:
-    """How far each case lay from its block's mean: a row a case, a column a session that has them all."""
-    import numpy as np
-
-    rows: list[dict[str, float]] = []
-    for case in cases:
-        row: dict[str, float] = {}
-        for block in case.blocks:
-            logs = _logs(block)
-            mean = statistics.fmean(logs)
-            row |= {one.started_at: value - mean for one, value in zip(block, logs, strict=True) if len(block) > 1}
-        rows.append(row)
-    shared = sorted(set.intersection(*(set(row) for row in rows)))
-    return np.array([[row[session] for session in shared] for row in rows])
-
-
-def _distribution(cases: Sequence[_Series], assumed: Prior, alike: float) -> tuple[float, float]:
+def _distribution(cases: Sequence[_Series], assumed: Prior, independent: float) -> tuple[float, float]:
     """Scale (a variance) and degrees of freedom of the distribution that the cases' variances are drawn from.
 
     By the mean and variance of their logarithms; the scale together with what is assumed.
@@ -251,46 +241,47 @@ def _distribution(cases: Sequence[_Series], assumed: Prior, alike: float) -> tup
         math.log(max(case.squares, _TINY) / case.freedom) - float(special.digamma(half)) + math.log(half)
         for case, half in zip(cases, halves, strict=True)
     ]
-    scatter = statistics.variance(logs) if len(logs) > 1 else math.inf
-    beyond = scatter - statistics.fmean(float(special.polygamma(1, half)) for half in halves)
-    known = alike * statistics.fmean(case.freedom for case in cases)
+    known = independent * statistics.fmean(case.freedom for case in cases)
     most = assumed.freedom + known
     if len(cases) < _LEAST_CASES:
         freedom = assumed.freedom
-    elif beyond <= float(special.polygamma(1, most / 2)):
-        freedom = most  # no more is known of the distribution than so many sessions tell
     else:
-        freedom = 2 * _trigamma_inverse(beyond, most / 2)
+        by_chance = statistics.fmean(_trigamma(half) for half in halves)
+        freedom = _freedom_of(statistics.variance(logs) - by_chance, most)
     half = freedom / 2
     scale = math.exp(statistics.fmean(logs) + float(special.digamma(half)) - math.log(half))
-    before = assumed.deviation**2 + statistics.fmean(case.error**2 for case in cases)
-    return (assumed.freedom * before + known * scale) / (assumed.freedom + known), freedom
+    before = assumed.deviation**2 + _mean_square(case.error for case in cases)
+    return (assumed.freedom * before + known * scale) / most, freedom
 
 
-_TINY = 1e-18
-"""Instead of no scatter at all, of which there is no logarithm."""
+def _freedom_of(apart: float, most: float) -> float:
+    """Degrees of freedom of variances whose logarithms have the variance ``apart``.
 
-_LEAST_CASES = 3
-"""Of fewer, how far their variances lie apart says nothing."""
+    :param most: no more is known of the distribution than so many sessions tell.
+    """
+    from scipy import optimize
 
-
-def _trigamma_inverse(value: float, most: float) -> float:
-    """:param most: the argument, whose trigamma is less than ``value``, is below it."""
-    from scipy import optimize, special
-
-    return float(optimize.brentq(lambda x: float(special.polygamma(1, x)) - value, 1e-6, most))
+    if apart <= _trigamma(most / 2):
+        return most
+    return 2 * float(optimize.brentq(lambda half: _trigamma(half) - apart, 1e-6, most / 2))
 
 
-def _drift(between: Sequence[tuple[_Between, float]], assumed: Prior, worth: float) -> float:
+def _trigamma(value: float) -> float:
+    from scipy import special
+
+    return float(special.polygamma(1, value))
+
+
+def _drift(between: Sequence[tuple[_Between, float]], assumed: Prior, share: float) -> float:
     """Standard deviation of the drift between two parts over that between sessions, with what is assumed of it.
 
     :param between: with the variance of the case.
-    :param worth: of a case, in cases without a common hour.
+    :param share: of a case, what it is worth in cases without a common hour.
     """
     freedom = sum(one.freedom for one, _ in between)
     if not freedom:
         return assumed.drift
     beyond = sum(one.squares / variance for one, variance in between) - freedom
     of_part = max(0.0, beyond) / sum(one.unit for one, _ in between)
-    known = worth * freedom
+    known = share * freedom
     return math.sqrt((assumed.freedom * assumed.drift**2 + known * 2 * of_part) / (assumed.freedom + known))
