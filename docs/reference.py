@@ -194,7 +194,8 @@ def _situations() -> Iterator[tuple[str, ...]]:
 
 def _settings(settings: Iterable[Setting], *, long: bool) -> str:
     def row(setting: Setting) -> tuple[str, str]:
-        value = "" if setting.switch else f" {setting.metavar or setting.name.upper()}"
+        value = "" if setting.switch else setting.metavar or setting.name.upper()
+        value = f"[={value}]" if setting.bare else f" {value}".rstrip()
         variable = f" Variable: `{setting.variable}`." if setting.variable else ""
         return f"`{setting.flag if long else setting.short_flag}{value}`", _one_line(setting.help % ()) + variable
 

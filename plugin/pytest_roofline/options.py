@@ -38,7 +38,9 @@ def _counters(text: str) -> Counters | None:
     if text == "require":
         return "require"
     if text.lower() not in ("true", "false"):
-        raise ValueError("write --ncu=require, or put --ncu behind the paths, for it takes the word that follows it")
+        raise ValueError(
+            "write =require behind the flag, or put the flag behind the paths, for it takes the word that follows it"
+        )
     return "wanted" if text.lower() == "true" else None
 
 
@@ -57,7 +59,7 @@ def _resumed(text: str) -> Path | Literal["newest"]:
         return "newest"
     path = _path(text)
     if path.is_dir():
-        raise ValueError("it is a folder; put --resume behind the paths, for it takes the word that follows it")
+        raise ValueError("it is a folder; put the flag behind the paths, for it takes the word that follows it")
     return path
 
 
@@ -145,16 +147,16 @@ SETTINGS: tuple[Setting, ...] = (
         name="case_timeout",
         metavar="SECONDS",
         parse=number(0),
-        help="End the run, with what was measured, in a case whose test takes longer; --resume then leaves it out. "
-        "With --isolate or pytest-xdist the run goes on. Default: none.",
+        help="End the run, with what was measured, in a case whose test takes longer; --roofline-resume then "
+        "leaves it out. With --roofline-isolate or pytest-xdist the run goes on. Default: none.",
     ),
     Setting(
         name="isolate",
         parse=truth,
         default=False,
         switch=True,
-        help="Measure each case in a process of its own: one that dies or takes longer than --case-timeout is lost "
-        "alone, and the next one runs. Each process has to start.",
+        help="Measure each case in a process of its own: one that dies or takes longer than "
+        "--roofline-case-timeout is lost alone, and the next one runs. Each process has to start.",
     ),
     Setting(
         name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
@@ -333,8 +335,8 @@ SETTINGS: tuple[Setting, ...] = (
         parse=_shell_words,
         joined_by=" ",
         default=(),
-        help="More options of roofline check for --gate, behind an equals sign: without it a single one is taken for "
-        "pytest's: --roofline-gate-options='--least-effect 5%% --allow-removed'.",
+        help="More options of roofline check for --roofline-gate, behind an equals sign: without it a single one is "
+        "taken for pytest's: --roofline-gate-options='--least-effect 5%% --allow-removed'.",
     ),
 )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 import pytest
 
 from pytest_roofline import pytest_exit_codes
+from pytest_roofline.config import spelled
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.session.run import Run
 
@@ -31,6 +32,7 @@ class CaseTimeout:
     def __init__(self, run: Run, config: pytest.Config, seconds: float, flag: str, save: Callable[[], None]) -> None:
         self._run = run
         self._config = config
+        self._resume = spelled(config, "resume")
         self._seconds = seconds
         self._flag = flag
         self._save = save
@@ -59,7 +61,7 @@ class CaseTimeout:
         reason = f"it was still running after {self._seconds:g} s ({self._flag})"
         self._run.case_failed(case_name(item), "timeout", reason, test=item.nodeid)
         self._run.finished.append(item.nodeid)
-        self._run.printed.append(f"stopped in {case_name(item)}: {reason}. --resume leaves it out and goes on.")
+        self._run.printed.append(f"stopped in {case_name(item)}: {reason}. {self._resume} leaves it out and goes on.")
         if sys.platform == "win32":
             _thread.interrupt_main()
         else:
@@ -73,6 +75,8 @@ class CaseTimeout:
         if capture is not None:
             capture.suspend_global_capture(in_=True)
         file = self._run.file
-        where = "" if file is None else f" What was measured before is in {file.journal}: --resume goes on with it."
+        where = (
+            "" if file is None else f" What was measured before is in {file.journal}: {self._resume} goes on with it."
+        )
         print(f"\nERROR: {why}{where}", file=sys.stderr, flush=True)
         os._exit(pytest_exit_codes.INTERRUPTED)

@@ -25,7 +25,7 @@ VARIABLE = "ROOFLINE_ISOLATED"
 
 CHILD = "pytest_roofline.workers.isolated"
 
-ALONE = f"{CHILD} is for the processes that --isolate starts. Leave -p {CHILD} out."
+ALONE = f"{CHILD} is for the processes that --roofline-isolate starts. Leave -p {CHILD} out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_roofline.config import spelled
 from pytest_roofline.device import cpus
 from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word, tell_kept
 from pytest_roofline.workers.shares import Places
@@ -157,7 +158,8 @@ class Controller:
             return
         case = self._kept.plan.planned.get(crashitem, crashitem)
         if crashitem not in self._begun:
-            report.longrepr = f"{case}: its process died before the test began: --resume goes on with it"
+            resume = spelled(self._config, "resume")
+            report.longrepr = f"{case}: its process died before the test began: {resume} goes on with it"
             return
         if crashitem in self._kept.run.finished:
             report.longrepr = f"{case}: its process died after the test had ended"

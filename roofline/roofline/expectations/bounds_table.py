@@ -234,9 +234,12 @@ def _not_evaluable(claim: Claim, finding: CheckedBound, point: Point) -> str | N
     for why in filter(None, map(why_disturbed, finding.points)):
         return f"the machine was busy: {why}: measure again on a quieter machine"
     if fraction.timing is None:
-        return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
+        return "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)"
     if not fraction.timed:
-        return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
+        return (
+            "the time is known to no better than itself: leave the machine alone, and measure longer"
+            " (--roofline-max-time)"
+        )
     return next(filter(None, map(_roofs_of_a_busy_machine, finding.points)), None)
 
 

@@ -149,8 +149,8 @@ def test_a_path_behind_the_flag_is_not_taken_for_its_value(project: pytest.Pytes
     assert run.ret == 4
     run.stderr.fnmatch_lines(
         [
-            "ERROR: --roofline-ncu: 'test_it.py' is not allowed: write --ncu=require, or put --ncu behind the paths, "
-            "for it takes the word that follows it"
+            "ERROR: --roofline-ncu: 'test_it.py' is not allowed: write =require behind the flag, or put the flag "
+            "behind the paths, for it takes the word that follows it"
         ]
     )
 

@@ -50,6 +50,8 @@ def test_a_case_that_hangs_ends_the_run(project: pytest.Pytester, monkeypatch: p
     assert result.ret == pytest.ExitCode.INTERRUPTED
     told = result.stdout.str() + result.stderr.str()
     assert "it was still running after 1 s (--roofline-case-timeout)" in told
+    assert "--roofline-resume " in told
+    assert " --resume " not in told
     (path,) = (one for one in (project.path / "results").rglob("*") if one.is_file())
     assert path.suffix == {"waits": ".json", "deaf": ".journal"}[kind]
     content = journal.load(path)

@@ -129,7 +129,7 @@ def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: py
     assert "it was to measure 3 cases" in refused("--deselect", f"{_file(three)}::test_a")
     assert "--roofline-sessions out" in refused("--roofline-sessions", "2")
     content = json.loads(before)
-    assert "put --resume behind the paths" in refused("--roofline-resume=results")
+    assert "put the flag behind the paths" in refused("--roofline-resume=results")
     content["benchmarks"][0]["extra_info"] = {}
     before = json.dumps(content).encode()
     stopped.write_bytes(before)

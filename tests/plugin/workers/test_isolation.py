@@ -142,7 +142,9 @@ def test_its_plugin_is_for_its_processes_alone(project: pytest.Pytester) -> None
     project.makepyfile(MEASURES)
     run = project.runpytest_subprocess("-p", "pytest_roofline.workers.isolated")
     assert run.ret == 4
-    run.stderr.fnmatch_lines(["ERROR: pytest_roofline.workers.isolated is for the processes that --isolate starts.*"])
+    run.stderr.fnmatch_lines(
+        ["ERROR: pytest_roofline.workers.isolated is for the processes that --roofline-isolate starts.*"]
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")

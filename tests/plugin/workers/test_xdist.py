@@ -180,7 +180,7 @@ def test_a_worker_that_dies_once_it_has_collected_loses_nothing(project: pytest.
     project.makepyfile(f"{FALLS}\n    def fall():\n        pass\n")
     run = project.runpytest_subprocess(*SAVED, "-n", "1")
     run.assert_outcomes(passed=3, failed=1)
-    run.stdout.fnmatch_lines(["test_a: its process died before the test began: --resume goes on with it"])
+    run.stdout.fnmatch_lines(["test_a: its process died before the test began: --roofline-resume goes on with it"])
     assert run.ret == 1
     before = session(results(project))
     assert (before.not_measured, before.not_run) == ((), ("test_a",))

@@ -156,7 +156,9 @@ def test_without_a_margin_a_floor_holds_or_is_not_evaluable(tmp_path: Path) -> N
     assert check(tmp_path, record, expected(min_fraction_of_roof=0.1))[0].verdict == "held"
     finding, checked = check(tmp_path, record, expected(min_fraction_of_roof=0.5))
     assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
-    assert "one window doesn't tell how well its time is known: measure several (--repeats 3)" in message(finding)
+    assert "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)" in message(
+        finding
+    )
 
 
 def test_an_invalid_row_is_not_evaluable(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
 
-ALONE = f"{CHILD} is for the processes that --ncu starts. Leave -p {CHILD} out."
+ALONE = f"{CHILD} is for the processes that --roofline-ncu starts. Leave -p {CHILD} out."
 
 WARMUP_STEPS = 5
 """After them the optimiser has its state, and memory and the choice of algorithms are steady."""

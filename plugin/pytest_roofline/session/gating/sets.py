@@ -112,7 +112,7 @@ def member(environment: MutableMapping[str, str]) -> Member | None:
         place = SessionSet(id=str(identity), index=int(index), count=int(count))
         return Member(place=place, pointer=Path(pointer))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{VARIABLE} is for the processes that --sessions starts. Unset it.") from error
+        raise ValueError(f"{VARIABLE} is for the processes that --roofline-sessions starts. Unset it.") from error
 
 
 class Refused(ValueError):
