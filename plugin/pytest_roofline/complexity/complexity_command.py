@@ -16,7 +16,7 @@ from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.output import emit
-from roofline.cli.parameters import Output, OutputFolder, table_options
+from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.text.printable import say
 from roofline.text.units import scaled
 
@@ -105,7 +105,7 @@ def _separated(values: tuple[str, ...]) -> list[str]:
 )
 @click.option(
     "--summaries",
-    type=OutputFolder(),
+    type=OUTPUT_FOLDER,
     help=f"Folder to write a text per model and {SUMMARY} to.",
 )
 @table_options

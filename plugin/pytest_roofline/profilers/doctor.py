@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,11 +12,6 @@ from pytest_roofline.device.system import System
 from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.show.tables import Table, words
-
-_LEAST_ROOM = 30
-
-_BESIDE = 33
-"""Columns of the terminal that all but the explanation take."""
 
 
 def _path_of(tool: str) -> Callable[[Command], Command]:
@@ -55,12 +49,7 @@ def doctor(
     from pytest_roofline.profilers.checkup import checks
 
     found = [*checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)]
-    room = max(_LEAST_ROOM, (output.width or shutil.get_terminal_size().columns) - _BESIDE)
-    display = [
-        words("what"),
-        words("state", dtype="category"),
-        words("why", show=lambda text: textwrap.fill(text, room, break_on_hyphens=False)),
-    ]
+    display = [words("what"), words("state", dtype="category"), replace(words("why"), fill=True)]
     table = Table(
         title="Doctor",
         columns=[*display, words("remedy")],

@@ -14,7 +14,7 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
-from roofline.cli.inputs import NoData
+from roofline.cli.messages import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.show.tables import Column, Table, number, words
@@ -69,7 +69,7 @@ def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
     )
     missing = [f"no {name}: {why}" for name, why in measured.missing.items()]
     if not measured.roofs:
-        raise NoData("\n  ".join(("no roof could be measured.", *missing)))
+        raise NoData("no roof could be measured.", *(f"  {line}" for line in missing))
     unkept, told = None, f"measured in {measured.seconds:.1f} s"
     try:
         kept.keep(measured.roofs)

@@ -12,41 +12,26 @@ from roofline.ab import turns_file
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
-from roofline.cli.ab_options import failures, interruptible, rule_options, tell, temporary_folder
-from roofline.cli.inputs import INPUT, NoData
+from roofline.cli.ab_options import failures, interruptible, rule_options, temporary_folder
+from roofline.cli.inputs import INPUT
+from roofline.cli.messages import NoData, tell
 from roofline.cli.output import emit, try_to_write
-from roofline.cli.parameters import Output, OutputFolder, table_options
+from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.comparison.gate import judge
-from roofline.text.printable import printable
 
 
 @click.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PYTEST ARGS...]")
 @click.option("--base", metavar="REV", help="Git revision to compare with.")
 @click.option("--new", metavar="REV", help="Git revision to judge. Default: the working tree as it is.")
-@click.option(
-    "--base-path",
-    type=INPUT,
-    metavar="FOLDER",
-    help="A tree instead of it.",
-)
-@click.option(
-    "--new-path",
-    type=INPUT,
-    metavar="FOLDER",
-    help="Default: this folder.",
-)
+@click.option("--base-path", type=INPUT, metavar="FOLDER", help="A tree instead of it.")
+@click.option("--new-path", type=INPUT, metavar="FOLDER", help="Default: this folder.")
 @click.option("--base-python", metavar="PY", help="The base's interpreter (another torch). Default: this one.")
 @click.option("--new-python", metavar="PY", help="The new side's interpreter. Default: this one.")
 @rule_options
 @click.option("--allow-removed", is_flag=True, help="A case that only the base has is no failure.")
 @click.option("--strict", is_flag=True, help="An inconclusive case is a failure (exit code 3).")
-@click.option(
-    "--results",
-    type=OutputFolder(),
-    metavar="FOLDER",
-    help="Folder for a JSON of all turns.",
-)
+@click.option("--results", type=OUTPUT_FOLDER, metavar="FOLDER", help="Folder for a JSON of all turns.")
 @table_options
 def ab(
     arguments: tuple[str, ...],
@@ -78,7 +63,7 @@ def ab(
         check_arguments(arguments)
         for option, tree in (("--base-path", base_path), ("--new-path", new_path)):
             if tree is not None and not tree.is_dir():
-                raise NoData(printable(f"{option}: {tree}: no such folder."))
+                raise NoData(f"{option}: {tree}: no such folder.")
         if output.path is not None:
             try_to_write(output.path)
         if results is not None:

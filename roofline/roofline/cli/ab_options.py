@@ -1,4 +1,4 @@
-"""Options, errors, Ctrl-C and progress of ``ab`` and ``selftest``."""
+"""Options, errors and Ctrl-C of ``ab`` and ``selftest``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.ab.worktrees import PREFIX
-from roofline.cli import output
 from roofline.cli.baseline_candidate import least_effect_option
-from roofline.cli.inputs import NoData
+from roofline.cli.messages import NoData, WrongUsage
 from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command
 
 
@@ -60,13 +59,13 @@ def rule_options(function: Command) -> Command:
 def failures() -> Iterator[None]:
     """Turn what may go wrong with two sides into a usage error (2) or a failed comparison (3)."""
     if not supported():
-        raise click.UsageError("this command hands pipes to its processes, which Windows has no way for: use WSL.")
+        raise WrongUsage("this command hands pipes to its processes, which Windows has no way for: use WSL.")
     try:
         yield
     except WrongOptions as error:
         raise click.UsageError(str(error)) from error
     except CannotMeasure as error:
-        raise NoData(f"cannot compare. {error}") from error
+        raise NoData(*f"cannot compare. {error}".splitlines()) from error
 
 
 @contextmanager
@@ -96,9 +95,3 @@ def temporary_folder() -> Iterator[Path]:
     # What a test left running may still write there.
     with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
         yield Path(os.path.realpath(folder))
-
-
-def tell(line: str) -> None:
-    """Print a line of progress to stderr, in the width that the command was asked for."""
-    context = click.get_current_context(silent=True)
-    output.tell(line, None if context is None else context.params.get("width"))

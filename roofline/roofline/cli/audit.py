@@ -8,11 +8,11 @@ import click
 
 from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audits.findings import findings_table, rules_table
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.inputs import INPUT, devices_option
+from roofline.cli.messages import NoData, tell
 from roofline.cli.output import emit
 from roofline.cli.parameters import Number, Output, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.text.printable import printable, say
 
 _NAMING = (
     "A name says what is meant and in which unit: images_per_s, step_time_ms, attained_gflop_per_s, gflop_per_image."
@@ -58,7 +58,7 @@ def command(
     tolerances: tuple[str, ...],
     chosen: tuple[str, ...],
     named: tuple[str, ...],
-    devices: Path | None,
+    devices: DeviceTable,
     rules: bool,
 ) -> None:
     """Look for contradictions in FILES: results of pytest-benchmark, timm's benchmark tables, tables of your own.
@@ -74,30 +74,29 @@ def command(
         return
     if not files:
         raise click.UsageError("Missing argument 'FILES...'.")
-    table = device_table(devices)
     own_tolerances = _tolerances(tolerances)
-    names, otherwise = _devices(named, table)
-    reading = read(files, table)
+    names, otherwise = _devices(named, devices)
+    reading = read(files, devices)
     for reason in reading.skipped:
-        say(f"skipped {reason}", err=True)
+        tell(f"skipped {reason}")
     for path, file in reading.files.items():
         if file.incomplete is not None:
-            say(f"{path}: {file.incomplete}", err=True)
+            tell(f"{path}: {file.incomplete}")
         for reason in file.left_out:
-            say(f"left out, the rest of the file is used: {reason}", err=True)
+            tell(f"left out, the rest of the file is used: {reason}")
     for path, file in reading.files.items():
         if file.unknown:
             unknown = f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}"
-            say(unknown, err=True)
+            tell(unknown)
     applied = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
-    found = audit(on_devices(reading.rows, names, otherwise), table, own_tolerances, applied)
+    found = audit(on_devices(reading.rows, names, otherwise), devices, own_tolerances, applied)
     if reading.rows:
         emit([findings_table(found, verbose=verbose or output.is_data)], output)
     if reading.refused:
-        raise NoData("\n".join(reading.refused))
+        raise NoData(*(line for refused in reading.refused for line in refused.splitlines()))
     if not reading.rows:
         endings = f"{', '.join(SUFFIXES[:-1])} and {SUFFIXES[-1]}"
-        raise NoData(printable(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files."))
+        raise NoData(f"{', '.join(map(str, files))}: nothing to read; looked for {endings} files.")
     if not found.examined:
         raise NoData("no rule had anything to look at: the files state too little to contradict themselves.")
     context.exit(1 if found.contradicted else 0)

@@ -1,27 +1,21 @@
-"""What `compare` and `check` share: two sets of files on one command line, and how to judge them."""
+"""What `compare` and `check` share: two sets of files on one command line, and the options to judge them by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, get_args
+from dataclasses import fields
+from functools import wraps
+from typing import Any, cast, get_args
 
 import click
 
-from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.output import emit
-from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, Output
-from roofline.comparison.comparison import Comparison, compare_paths
+from roofline.cli.inputs import INPUT
+from roofline.cli.messages import WrongUsage
+from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.gate import Gate
 from roofline.comparison.judged_case import Settings
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
-from roofline.comparison.verdict_table import table
-from roofline.files.decoding import ReadError
-from roofline.machine.published import DeviceTable
-from roofline.show.tables import Table
 
 
 class TwoSides(click.Command):
@@ -84,7 +78,7 @@ def least_effect_option(function: Command) -> Command:
 
 
 def judging_options(function: Command) -> Command:
-    """Options to judge by, ``--least-effect`` to ``--figure``: passed on by these names."""
+    """Options to judge by, ``--least-effect`` to ``--figure``: passed on together as ``settings``."""
     options = (
         least_effect_option,
         click.option(
@@ -97,6 +91,7 @@ def judging_options(function: Command) -> Command:
         ),
         click.option(
             "--floor",
+            "floor_s",
             type=Number("seconds", 0),
             default="0",
             show_default=True,
@@ -126,69 +121,24 @@ def judging_options(function: Command) -> Command:
             help="What is compared. Memory and FLOP are held exactly: any change counts by its size alone.",
         ),
     )
+
+    @wraps(function)
+    def with_settings(*arguments: Any, **given: Any) -> Any:
+        settings = settings_of(given)
+        return function(*arguments, settings=settings, **given)
+
+    made = cast("Command", with_settings)
     for option in reversed(options):
-        function = option(function)
-    return function
+        made = option(made)
+    return made
 
 
-def settings_of(
-    *, least_effect: float, confidence: float, floor: float, by: By, figure: FigureName, learn_from: Sequence[Path]
-) -> Settings:
-    """The settings that the options make.
+def settings_of(given: dict[str, Any]) -> Settings:
+    """Take the settings out of what a command was given.
 
     :raises click.UsageError: two of them exclude each other.
     """
     try:
-        return Settings(
-            least_effect=least_effect,
-            confidence=confidence,
-            floor_s=floor,
-            by=by,
-            figure=figure,
-            learn_from=tuple(learn_from),
-        )
+        return Settings(**{one.name: given.pop(one.name) for one in fields(Settings)})
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def comparison_of(base: Sequence[Path], new: Sequence[Path], settings: Settings, devices: DeviceTable) -> Comparison:
-    """As `roofline.comparison.comparison.compare_paths`.
-
-    :raises NoData: a side that isn't there, can't be read, or is of several machines where it may not be.
-    """
-    try:
-        return compare_paths(base, new, settings, devices)
-    except ReadError as error:
-        raise NoData(str(error)) from error
-
-
-def show(
-    comparison: Comparison,
-    title: str,
-    output: Output,
-    *,
-    verbose: bool,
-    expected: Table[Any] | None = None,
-    gate: Gate | None = None,
-) -> None:
-    """Print the comparison, or write it to ``output``.
-
-    :param expected: a table that goes with it.
-    :param gate: what a check came to, which it says on stderr; None where nothing is gated.
-    """
-    tables: list[Table[Any]] = [table(comparison, title, in_full=verbose)]
-    tables += [] if expected is None else [expected]
-    if output.form == "markdown":
-        # A summary is read without the log: what the gate says stands above the other notes.
-        tables = [unsaid(one, gate, Output()) for one in tables]
-        said = () if gate is None else gate.messages
-        emit([replace(tables[0], notes=[*said, *tables[0].notes]), *tables[1:]], output)
-    else:
-        emit([unsaid(one, gate, output) for one in tables], output)
-
-
-def unsaid(table: Table[Any], gate: Gate | None, output: Output) -> Table[Any]:
-    """Without the notes that the gate says on stderr, which stands beside it; in a file all of them stand."""
-    if gate is None or (output.path is not None and not output.is_data):
-        return table
-    return replace(table, notes=[note for note in table.notes if note not in gate.lines])
+        raise WrongUsage(str(error)) from error

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, settings_of, show, unsaid
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_sessions
-from roofline.cli.output import emit, tell, write_text
-from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
-from roofline.comparison.comparison import Comparison
+from roofline.cli.baseline_candidate import TwoSides, judging_options
+from roofline.cli.inputs import INPUT, devices_option, read_sessions
+from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.output import emit, write_text
+from roofline.cli.parameters import STDOUT, Output, OutputFile, table_options, verbose_option
+from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.gate import Found, Gate, found_in, judge
+from roofline.comparison.judged_case import Settings
 from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.observations.runs import changed_roofs
-from roofline.comparison.sides.compared_figures import FigureName
-from roofline.comparison.sides.session_observations import By
 from roofline.comparison.verdict_table import sentence, table
 from roofline.expectations import bounds_table
 from roofline.expectations.judging import check_results
 from roofline.expectations.outcome import Checked
+from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.schema.expected_file import NAME, ExpectedFileError, beside, read
 from roofline.show.tables import Table
-from roofline.text.printable import printable, say
 
 BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
@@ -74,29 +74,17 @@ def check(context: click.Context, /, output: Output, junit: Path | None, **asked
     does a case that fewer sessions lack, unless --strict.
     """
     if not asked["base"] and asked["expect"] is None:
-        raise click.UsageError("nothing to check against: give --baseline BASE, --expect, or both.")
+        raise WrongUsage("nothing to check against: give --baseline BASE, --expect, or both.")
     if asked["base"] and asked["expect"] is not None and output.is_data:
-        raise click.UsageError(
+        raise WrongUsage(
             "--baseline and --expect give two tables, and this format holds one: check them one after the other."
         )
     judged = judge_results(**asked)
-    if judged.comparison is None:
-        assert judged.expected is not None
-        emit([unsaid(judged.expected, judged.gate, output)], output)
-    else:
-        show(
-            judged.comparison,
-            judged.title,
-            output,
-            verbose=asked["verbose"],
-            expected=judged.expected,
-            gate=judged.gate,
-        )
+    emit(judged.tables(output, verbose=asked["verbose"]), output)
     if junit is not None:
         write_text(junit, junit_of(judged.comparison, judged.gate))
-        say(f"wrote {junit}", err=True)
     for message in judged.gate.messages:
-        tell(printable(message), output.width)
+        tell(message)
     context.exit(judged.gate.exit_code)
 
 
@@ -111,10 +99,16 @@ class Judged:
     comparison: Comparison | None = None
     expected: Table[Any] | None = None
 
-    def tables(self, *, verbose: bool) -> list[Table[Any]]:
-        """The cases, then the expected bounds, without the notes that the gate's messages say."""
-        cases = None if self.comparison is None else table(self.comparison, self.title, in_full=verbose)
-        return [unsaid(one, self.gate, Output()) for one in (cases, self.expected) if one is not None]
+    def tables(self, output: Output = STDOUT, *, verbose: bool) -> list[Table[Any]]:
+        """The cases, then the expected bounds. Notes that the gate says beside them are left out, but not in a file."""
+        found = [] if self.comparison is None else [table(self.comparison, self.title, in_full=verbose)]
+        found += [] if self.expected is None else [self.expected]
+        if output.path is None or output.is_data or output.form == "markdown":
+            found = [replace(one, notes=[note for note in one.notes if note not in self.gate.lines]) for one in found]
+        if output.form == "markdown":
+            # A summary is read without the log.
+            found[0] = replace(found[0], notes=[*self.gate.messages, *found[0].notes])
+        return found
 
 
 def judge_results(
@@ -122,43 +116,35 @@ def judge_results(
     new: Sequence[Path],
     base: Sequence[Path],
     expect: str | None,
-    least_effect: float,
-    confidence: float,
-    floor: float,
-    by: By,
-    figure: FigureName,
-    learn_from: Sequence[Path],
+    settings: Settings,
     allow_removed: bool,
     strict: bool,
     verbose: bool,
-    devices: Path | None,
+    devices: DeviceTable,
 ) -> Judged:
     """Judge the results by the command's options.
 
     :param verbose: with a line for each case. Else only the first of a kind have theirs.
-    :raises NoData: a side can't be read or compared and nothing is expected, or what is expected can't be read.
+    :raises ReadError: a side can't be read or compared and nothing is expected.
+    :raises NoData: what is expected can't be read.
     """
-    settings = settings_of(
-        least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure, learn_from=learn_from
-    )
-    published = device_table(devices)
     expected: Table[Any] | None = None
     not_held: list[Found] = []
     held = judge(())
     if expect is not None:
-        checked = _checked(new, expect, published)
+        checked = _checked(new, expect, devices)
         not_held = bounds_table.found_in(checked, in_full=verbose)
         held = judge(not_held, strict=strict)
         expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=verbose)
     if not base:
         return Judged(gate=held, expected=expected)
     try:
-        comparison = comparison_of(base, new, settings, published)
-    except NoData as error:
+        comparison = compare_paths(base, new, settings, devices)
+    except ReadError as error:
         if expected is None:
             raise
         # What is not as expected is so without a baseline, too.
-        gate = judge([*not_held, ("nothing to judge", error.message)], strict=strict)
+        gate = judge([*not_held, ("nothing to judge", str(error))], strict=strict)
         return Judged(gate=gate, expected=expected)
     found = found_in(comparison, in_full=verbose)
     title = sentence(comparison, judge(found, strict=strict, allow_removed=allow_removed).exit_code)
@@ -186,7 +172,7 @@ def _checked(results: Sequence[Path], file: str, table: DeviceTable) -> Checked:
     try:
         entries = () if path is None else read(path)
     except ExpectedFileError as error:
-        raise NoData(printable(f"--expect: {error}")) from error
+        raise NoData(f"--expect: {error}") from error
     if path is None and not any(row.record is not None and row.record.expected for row in rows):
         raise NoData(
             f"nothing is expected of these results: none of their tests has the marker expected_bound, and there is no"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, comparison_of, judging_options, settings_of, show
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option
+from roofline.cli.baseline_candidate import TwoSides, judging_options
+from roofline.cli.inputs import INPUT, devices_option
+from roofline.cli.messages import NoData
+from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options, verbose_option
+from roofline.comparison.comparison import compare_paths
 from roofline.comparison.gate import nothing_judged
-from roofline.comparison.sides.compared_figures import FigureName
-from roofline.comparison.sides.session_observations import By
-from roofline.comparison.verdict_table import sentence
-from roofline.text.printable import printable
+from roofline.comparison.judged_case import Settings
+from roofline.comparison.verdict_table import sentence, table
+from roofline.machine.published import DeviceTable
 
 
 @click.command(cls=TwoSides, several="--with")
@@ -27,15 +28,10 @@ from roofline.text.printable import printable
 def compare(
     base: tuple[Path, ...],
     new: tuple[Path, ...],
-    least_effect: float,
-    confidence: float,
-    floor: float,
-    by: By,
-    figure: FigureName,
-    learn_from: Sequence[Path],
+    settings: Settings,
     output: Output,
     verbose: bool,
-    devices: Path | None,
+    devices: DeviceTable,
 ) -> None:
     """Compare the sessions of BASE with those of NEW, case by case: files or folders, several sessions a side.
 
@@ -44,10 +40,7 @@ def compare(
 
     Exit code: 0 cases were compared, 3 nothing could be.
     """
-    settings = settings_of(
-        least_effect=least_effect, confidence=confidence, floor=floor, by=by, figure=figure, learn_from=learn_from
-    )
-    comparison = comparison_of(base, new, settings, device_table(devices))
-    show(comparison, sentence(comparison), output, verbose=verbose)
+    comparison = compare_paths(base, new, settings, devices)
+    emit([table(comparison, sentence(comparison), in_full=verbose)], output)
     if not comparison.judged:
-        raise NoData(printable(nothing_judged(comparison)))
+        raise NoData(nothing_judged(comparison))

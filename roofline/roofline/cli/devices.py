@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import device_table, devices_option
+from roofline.cli.inputs import devices_option
+from roofline.cli.messages import WrongUsage
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
 from roofline.machine.published import DeviceTable, PublishedDevice
@@ -18,15 +18,13 @@ from roofline.show.device_tables import devices_table
 @click.argument("name", required=False)
 @table_options
 @devices_option
-def devices(name: str | None, output: Output, devices: Path | None) -> None:
+def devices(name: str | None, output: Output, devices: DeviceTable) -> None:
     """Show what vendors publish of each device, or of those called NAME: peak per precision, bandwidth, source.
 
     All figures are dense. NAME may be part of a name; case, spaces and "NVIDIA" make no difference. Cases are judged by
     the row with exactly their device's name.
     """
-    table = device_table(devices)
-    found = table.devices if name is None else _called(table, name)
-    emit([devices_table(found)], output)
+    emit([devices_table(devices.devices if name is None else _called(devices, name))], output)
 
 
 def _called(table: DeviceTable, name: str) -> Sequence[PublishedDevice]:
@@ -39,4 +37,4 @@ def _called(table: DeviceTable, name: str) -> Sequence[PublishedDevice]:
         return found
     near = table.nearest(name)
     hint = f"Near it: {', '.join(near)}." if near else "`roofline devices` lists the names."
-    raise click.UsageError(f"no published figures for {name!r}. {hint} Add a device with --devices FILE.")
+    raise WrongUsage(f"no published figures for {name!r}. {hint} Add a device with --devices FILE.")

@@ -11,15 +11,9 @@ import click
 
 from roofline.ab.worktrees import GitError, Repository
 from roofline.cli.baseline_candidate import least_effect_option
-from roofline.cli.inputs import (
-    NoData,
-    device_table,
-    devices_option,
-    named_case,
-    read_sessions,
-    results_argument,
-)
-from roofline.cli.output import emit, tell, write_bytes
+from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
+from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
 from roofline.comparison.effects.verdict import CONFIDENCE
 from roofline.comparison.gate import judge
@@ -27,8 +21,8 @@ from roofline.histories.change_points import LacksRuptures
 from roofline.histories.history_table import By, history_table
 from roofline.histories.judged_series import JudgedSeries, Settings, found_in, judge_all
 from roofline.histories.series import Series, series_of
+from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, cases, place_all
-from roofline.text.printable import printable, say
 from roofline.text.units import some_of
 
 _LEAST_COMMIT = 7
@@ -77,7 +71,7 @@ def history(
     confidence: float,
     output: Output,
     verbose: bool,
-    devices: Path | None,
+    devices: DeviceTable,
 ) -> None:
     """Show each case of RESULTS (files or folders) over time: levels, changes between them with their commits, drift.
 
@@ -91,24 +85,26 @@ def history(
     case = str(last) if paths and not os.path.lexists(last) else None
     paths = paths if case is not None else [*results]
     reading = read_sessions(paths)
-    points = cases(place_all(reading.files, device_table(devices)))
+    points = cases(place_all(reading.files, devices))
     if case is not None:
         points = _named(case, points, paths)
     series, left_out = series_of(points)
     if not series:
         for line in left_out:
-            tell(printable(line), output.width)
-        raise NoData(printable(f"no session of {', '.join(map(str, paths))} has a case that can be used."))
+            tell(line)
+        raise NoData(f"no session of {', '.join(map(str, paths))} has a case that can be used.")
     settings = Settings(least_effect=least_effect, confidence=confidence)
-    known = None if since is None else _known(since, series)
-    judged = _judged(series, settings, known)
+    try:
+        judged = judge_all(series, settings, None if since is None else _known(since, series))
+    except LacksRuptures as error:
+        raise WrongUsage(str(error)) from error
     if output.figure is not None:
         _draw(judged, output.figure)
     emit([history_table(judged, left_out, by, in_full=verbose)], output)
     if fail_on is not None:
         gate = judge(found_in(judged, reading.unreadable, in_full=verbose))
         for message in gate.messages:
-            tell(printable(message), output.width)
+            tell(message)
         context.exit(gate.exit_code)
 
 
@@ -119,23 +115,11 @@ def _named(case: str, points: Sequence[Point], paths: Sequence[Path]) -> tuple[P
         raise click.UsageError(f"{error.message} There is no file of this name, either.") from error
 
 
-def _judged(
-    series: Sequence[Series], settings: Settings, known: Sequence[Collection[str]] | None
-) -> list[JudgedSeries]:
-    try:
-        return judge_all(series, settings, known)
-    except LacksRuptures as error:
-        raise click.UsageError(str(error)) from error
-
-
 def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
     """The commit of the results that is ``since``, and as far as git is there to tell, all that come before it.
 
-    :raises click.UsageError: it is empty.
     :raises NoData: none is.
     """
-    if not since:
-        raise click.UsageError("--since: an empty name is no revision: give one (is a variable unset?).")
     measured = {entry.commit: None for one in series for entry in one.entries if entry.commit is not None}
     found: list[Collection[str]] = [
         {commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)}
@@ -149,10 +133,8 @@ def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
         why = f" {str(error).removesuffix('.')}. Run it in the repository, or give the id of a result's commit."
     if not any(measured.keys() & commits for commits in found):
         raise NoData(
-            printable(
-                f"--since {since}: no result is of this commit or of one before it.{why} Results are of"
-                f" {some_of([commit[:10] for commit in measured], 5) or 'no commit'}."
-            )
+            f"--since {since}: no result is of this commit or of one before it.{why} Results are of"
+            f" {some_of([commit[:10] for commit in measured], 5) or 'no commit'}."
         )
     return found
 
@@ -163,4 +145,3 @@ def _draw(judged: Sequence[JudgedSeries], path: Path) -> None:
     from roofline.plots.style import save
 
     save(history_figure(judged), path, "svg" if path.suffix.lower() == ".svg" else "png", write_bytes)
-    say(f"wrote {path}", err=True)

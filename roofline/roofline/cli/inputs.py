@@ -1,4 +1,4 @@
-"""What the commands share: their arguments, and reading results."""
+"""What commands read: the arguments and options that name it, and reading results."""
 
 from __future__ import annotations
 
@@ -10,25 +10,13 @@ from typing import Any
 
 import click
 
+from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.parameters import Command
-from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import Reading, read
-from roofline.results.result import ResultFile
 from roofline.results.same_session import told_apart
-from roofline.text.printable import printable, say
 from roofline.text.units import some_of
-
-
-class NoData(click.ClickException):
-    """There is no usable data: exit code 3. ``ctx`` is the command's, as a usage error of click's has it."""
-
-    exit_code = 3
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.ctx = click.get_current_context(silent=True)
 
 
 class _Input(click.Path):
@@ -49,68 +37,51 @@ def results_argument(function: Command) -> Command:
     return click.argument("results", nargs=-1, required=True, type=INPUT)(function)
 
 
+def _loaded(_context: click.Context, _parameter: click.Parameter, extra: Path | None) -> DeviceTable:
+    try:
+        return load(extra)
+    except DeviceFileError as error:
+        raise NoData(f"--devices: {error}") from error
+
+
 def devices_option(function: Command) -> Command:
+    """``--devices``: passed on as ``devices``, the published roofs with the user's own."""
     return click.option(
         "--devices",
         "devices",
         type=INPUT,
+        callback=_loaded,
         metavar="FILE",
         help="TOML file with published roofs of more devices, in the form of the package's devices.toml.",
     )(function)
 
 
-def read_results(paths: Iterable[Path]) -> tuple[ResultFile, ...]:
+def read_results(paths: Iterable[Path]) -> Reading:
     """Read files and folders; what was left out goes to stderr.
 
-    :raises NoData: nothing could be read.
+    :raises roofline.files.decoding.ReadError: nothing could be read.
     """
-    return read_all(paths).files
-
-
-def read_all(paths: Iterable[Path]) -> Reading:
-    """The same, with what was left out.
-
-    :raises NoData: nothing could be read.
-    """
-    try:
-        reading = read(paths)
-    except ReadError as error:
-        raise NoData(str(error)) from error
+    reading = read(paths)
     for reason in reading.skipped:
-        say(f"skipped {reason}", err=True)
+        tell(f"skipped {reason}")
     for result in reading.files:
         for note in result.notes:
-            say(note, err=True)
+            tell(note)
     return reading
 
 
 def read_sessions(paths: Iterable[Path]) -> Reading:
-    """The same, each session once, in however many files it stands.
-
-    :raises NoData: nothing could be read.
-    """
-    reading = read_all(paths)
+    """The same, each session once, in however many files it stands."""
+    reading = read_results(paths)
     files, again = told_apart(reading.files)
     for line in again:
-        say(f"skipped {line}", err=True)
+        tell(f"skipped {line}")
     return replace(reading, files=tuple(files))
 
 
-def device_table(extra: Path | None) -> DeviceTable:
-    """The published roofs, with the user's own.
-
-    :raises NoData: the user's file can't be read, or is not of the form.
-    """
-    try:
-        return load(extra)
-    except DeviceFileError as error:
-        raise NoData(printable(f"--devices: {error}")) from error
-
-
-def read_points(paths: Iterable[Path], devices: Path | None) -> tuple[Point, ...]:
+def read_points(paths: Iterable[Path], devices: DeviceTable) -> tuple[Point, ...]:
     """Every benchmark of the results, placed and judged."""
-    table = device_table(devices)
-    return place_all(read_results(paths), table)
+    return place_all(read_results(paths).files, devices)
 
 
 def named_case(case: str, points: Sequence[Point], where: str, unreadable: Sequence[Point] = ()) -> list[Point]:
@@ -118,25 +89,21 @@ def named_case(case: str, points: Sequence[Point], where: str, unreadable: Seque
 
     :param where: the results, as a message names them.
     :param unreadable: cases whose record can't be read.
-    :raises click.UsageError: none has, or several; or it is empty, and would be a part of all.
+    :raises click.UsageError: none has, or several.
     :raises NoData: it is one that can't be read.
     """
-    if not case:
-        raise click.UsageError("an empty name is no case: give an id or a part of one (is a variable unset?).")
     exact = [point for point in points if point.id == case]
     if exact:
         return exact
     found = [point for point in points if case.lower() in point.id.lower()]
     if len({point.id for point in found}) > 1:
-        raise click.UsageError(
-            printable(f"{case!r} is part of several cases of {where}: {listed_cases(found)}. Give more of the id.")
-        )
+        raise WrongUsage(f"{case!r} is part of several cases of {where}: {listed_cases(found)}. Give more of the id.")
     if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
-        raise NoData(printable(f"{lost[0].id} is in {where}, but its record can't be read: {lost[0].benchmark.fault}."))
+        raise NoData(f"{lost[0].id} is in {where}, but its record can't be read: {lost[0].benchmark.fault}.")
     if not found:
         close = [point for point in points if _near(case, point)]
         known = f"Near: {listed_cases(close)}" if close else f"There are {listed_cases(points)}"
-        raise click.UsageError(printable(f"no case of {where} is or has {case!r}. {known}."))
+        raise WrongUsage(f"no case of {where} is or has {case!r}. {known}.")
     return found
 
 

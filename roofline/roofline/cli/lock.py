@@ -6,19 +6,18 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
-from roofline.cli.output import emit_text, tell, write_text
+from roofline.cli.inputs import devices_option, read_sessions, results_argument
+from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.output import emit_text
 from roofline.cli.parameters import Number, OutputFile
 from roofline.expectations.fraction import of_several_commits
 from roofline.expectations.judging import by_counted_work, otherwise_by_counters
 from roofline.expectations.lock_file import text_of
 from roofline.expectations.locking import LEAST_SAFETY, lock
-from roofline.files.decoding import ReadError
 from roofline.files.decoding import text_of as text_at
+from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
 from roofline.schema.expected_file import ExpectedFileError
-from roofline.text.printable import printable, say
-from roofline.text.units import counted
 
 
 @click.command(name="lock")
@@ -40,7 +39,7 @@ from roofline.text.units import counted
     " where there is only one session.",
 )
 @devices_option
-def command(results: tuple[Path, ...], output: Path | None, safety: float, devices: Path | None) -> None:
+def command(results: tuple[Path, ...], output: Path | None, safety: float, devices: DeviceTable) -> None:
     """Write what RESULTS (files or folders of good sessions) reached as expected bounds, for review.
 
     Several sessions of a machine tell how far sessions scatter: give at least three, of one commit. Left out, with the
@@ -48,41 +47,28 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     Where other programs disturbed most rounds of a session no floor is written, with a warning. The work is the counted
     one, though hardware counters were read. Each entry names the machine and the workload that it is of.
     """
-    files, table = read_sessions(results).files, device_table(devices)
-    for line in otherwise_by_counters(files, table):
-        tell(printable(line), None)
-    locked, left_out = lock(place_all(by_counted_work(files), table), safety)
+    files = read_sessions(results).files
+    for line in otherwise_by_counters(files, devices):
+        tell(line)
+    locked, left_out = lock(place_all(by_counted_work(files), devices), safety)
     for one in left_out:
-        tell(printable(f"left out {one.case} on {one.machine}: {one.why}"), None)
+        tell(f"left out {one.case} on {one.machine}: {one.why}")
     if not locked:
         why = f"all of the {len(left_out)} cases were left out" if left_out else "no case in the results, only roofs"
         raise NoData(f"nothing to lock: {why}.")
     for found in locked:
         if found.warning:
-            warning = f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}."
-            tell(printable(warning), None)
+            tell(f"Warning: {found.expected.case} on {found.expected.device}: {found.warning}.")
     commits = of_several_commits((found.sessions for found in locked), "locked")
     if commits is not None:
-        tell(printable(f"Warning: {commits}"), None)
+        tell(f"Warning: {commits}")
     try:
         text = text_of(locked, _before(output), str(output))
     except ExpectedFileError as error:
-        raise click.UsageError(printable(str(error))) from error
-    if output is None:
-        emit_text(text, None)
-        return
-    write_text(output, text)
-    say(f"wrote {counted(len(locked), 'expectation')} to {output}", err=True)
+        raise WrongUsage(str(error)) from error
+    emit_text(text, output)
 
 
 def _before(output: Path | None) -> str:
-    """What stands in the file; nothing in a pipe or a device, which holds no entries.
-
-    :raises ExpectedFileError: the file is there and can't be read.
-    """
-    if output is None or not output.is_file():
-        return ""
-    try:
-        return text_at(output, "Lock into another file.")
-    except ReadError as error:
-        raise ExpectedFileError(str(error)) from error
+    """What stands in the file; nothing in a pipe or a device, which holds no entries."""
+    return text_at(output, "Lock into another file.") if output is not None and output.is_file() else ""

@@ -8,10 +8,9 @@ from typing import Literal
 
 import click
 
-from roofline.cli.inputs import INPUT, NoData
+from roofline.cli.inputs import INPUT
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, table_options
-from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.kernel_sums import KernelSum, by_kernel, by_kind, count, read_all, slowest_first
 from roofline.profilers.ncu.ncu_tables import request, table
 from roofline.profilers.ncu.values import COMMA, POINT
@@ -78,10 +77,7 @@ def ncu(
         return
     if not files:
         raise click.UsageError("Missing argument 'FILES...'.")
-    try:
-        counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
-    except ReadError as error:
-        raise NoData(str(error)) from error
+    counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
     plain = output.is_data
     rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
     what = "kind" if by == "kind" else "kernel"

@@ -9,19 +9,13 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from roofline.cli.inputs import (
-    INPUT,
-    NoData,
-    device_table,
-    devices_option,
-    listed_cases,
-    named_case,
-    read_results,
-)
+from roofline.cli.inputs import INPUT, devices_option, listed_cases, named_case, read_points
+from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
+from roofline.machine.published import DeviceTable
 from roofline.model.operations import lines_outside
-from roofline.model.points import Point, cases, newest, place_all
+from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
@@ -36,7 +30,6 @@ from roofline.show.operation_tables import (
 )
 from roofline.show.step_notes import NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
-from roofline.text.printable import printable, say
 from roofline.text.units import counted
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
@@ -85,7 +78,7 @@ def ops(
     figure: Path | None,
     output: Output,
     verbose: bool,
-    devices: Path | None,
+    devices: DeviceTable,
 ) -> None:
     """Take the step of a CASE of RESULT (a file or folder) apart: where its time goes, and what to fix first.
 
@@ -93,13 +86,13 @@ def ops(
     --top and --plot. Each operation is held against its own speed of light, the least time that the machine's roofs
     allow it.
     """
-    shown, notes = newest(cases(place_all(read_results([result]), device_table(devices))))
+    shown, notes = newest(cases(read_points([result], devices)))
     for note in notes:
-        say(note, err=True)
+        tell(note)
     unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
-        raise NoData(printable(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}"))
+        raise NoData(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
     chosen = points if case is None else named_case(case, points, str(result), unreadable)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
@@ -117,9 +110,7 @@ def _refuse_options_of_one(points: Sequence[Point]) -> None:
     context = click.get_current_context()
     for name, option in _OF_ONE_CASE.items():
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(
-                printable(f"{option} is for one case: name a case. There are {listed_cases(points)}.")
-            )
+            raise WrongUsage(f"{option} is for one case: name a case. There are {listed_cases(points)}.")
 
 
 def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: bool) -> None:
@@ -129,7 +120,7 @@ def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: 
     """
     taken, left_out = taken_apart(points)
     if not taken:
-        raise NoData(printable(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}"))
+        raise NoData(f"{result}: no case has times of its operations ({left_out[0][1]}). {_MEASURE_AGAIN}")
     reasons: dict[str, list[Point]] = {}
     for point, why in left_out:
         reasons.setdefault(f"Not taken apart, {why}", []).append(point)
@@ -162,7 +153,7 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     record, why = point.benchmark.record, left_out[0][1]
     step_s = point.step_time_s
     if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
-        raise NoData(printable(f"{point.id}: {why}. {_MEASURE_AGAIN}"))
+        raise NoData(f"{point.id}: {why}. {_MEASURE_AGAIN}")
     outside = outside_table(point, record.profile, step_s, why, None if plain else top)
     _, counted = _of_kernels(point, top, by_kind=by_kind)
     return [outside] if plain else _there(outside, counted, reconciliation_table(point))
@@ -185,11 +176,11 @@ def _tables_of_kernels(point: Point, by: By, top: int, *, plain: bool) -> list[T
     record = point.benchmark.record
     assert record is not None
     for note in about_status(record):
-        say(f"{point.id}: {note}", err=True)
+        tell(f"{point.id}: {note}")
     profiled, counted = _of_kernels(point, top, by_kind=by == "kernel-kind")
     tables = _there(reconciliation_table(point) if by == "counters" else profiled, counted)
     if not tables:
-        raise NoData(printable(f"{point.id}: {_why_no_kernels(record, by)}"))
+        raise NoData(f"{point.id}: {_why_no_kernels(record, by)}")
     if not plain:
         return tables
     if by == "counters":
@@ -225,12 +216,9 @@ def _shows_outside(record: Record) -> bool:
 def _draw(points: Sequence[Point], path: Path) -> None:
     """:param points: of one case, all of which have tables."""
     if len(points) > 1:
-        raise click.UsageError(
-            printable(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
-        )
+        raise WrongUsage(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
     # matplotlib takes half a second to load.
     from roofline.plots.operation_bars import step_figure
     from roofline.plots.style import save
 
     save(step_figure(points[0]), path, write=write_bytes)
-    say(f"wrote {path}", err=True)

@@ -11,15 +11,12 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from roofline.cli.messages import LEAST_WIDTH, WIDTH
 from roofline.comparison.effects.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from roofline.show.tables import FORMATS, Format
 from roofline.text.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-LEAST_WIDTH = 40
-"""Columns of a terminal, at the least."""
-
 
 class Number(click.FloatRange):
     """A finite number in a range of click's; of a range that ends, also as a percentage: ``2%`` for ``0.02``."""
@@ -60,15 +57,13 @@ FORM_BY_ENDING: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """How a command was asked to show its tables: with ``--format``, ``-o`` and ``--width``.
+    """How a command was asked to show its tables: with ``--format`` and ``-o``.
 
-    ``path`` is None for standard output; ``width`` is None where the terminal is to be asked; ``figure`` is the file of
-    a figure that was asked for beside the table.
+    ``path`` is None for standard output; ``figure`` is the file of a figure that was asked for beside the table.
     """
 
     form: Format = "table"
     path: Path | None = None
-    width: int | None = None
     figure: Path | None = None
 
     @property
@@ -82,8 +77,8 @@ class Output:
         return self.form in ("csv", "parquet")
 
 
-_ENDINGS_OF_FILES = {*FORM_BY_ENDING, ".html", ".pdf", ".png", ".svg", ".toml", ".xls", ".xlsx"} - {""}
-"""What somebody has in mind who wants a table or a figure in a file."""
+STDOUT = Output()
+"""A table for the terminal."""
 
 
 class OutputFile(click.Path):
@@ -97,7 +92,7 @@ class OutputFile(click.Path):
         self._endings = endings
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Any = super().convert(_named(self, value, param, ctx), param, ctx)
+        path: Any = super().convert(value, param, ctx)
         # An option that wasn't given holds a mark of click's own.
         has_format = ctx is not None and isinstance(ctx.params.get("form"), str)
         if path.suffix and path.suffix.lower() not in self._endings and not has_format:
@@ -106,30 +101,19 @@ class OutputFile(click.Path):
         return path
 
 
-class OutputFolder(click.Path):
-    """A folder to write into. One that isn't there yet has no name of a file, such as ``x.csv``."""
-
-    def __init__(self) -> None:
-        super().__init__(file_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Any = super().convert(_named(self, value, param, ctx), param, ctx)
-        if path.suffix.lower() in _ENDINGS_OF_FILES and not path.exists():
-            self.fail(printable(f"{path} is to be a folder, and has the name of a file."), param, ctx)
-        return path
+OUTPUT_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def _named(kind: click.Path, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-    # Of an empty name, as of an unset variable, a path makes the current folder.
-    if str(value) in ("", "-"):
-        kind.fail(f"{str(value)!r} is no name of a file or folder to write.", param, ctx)
-    return value
+def _keep_width(context: click.Context, _: click.Parameter, width: int | None) -> None:
+    context.meta[WIDTH] = width
 
 
 def width_option(function: Command) -> Command:
-    """``--width``: passed on as ``width``."""
+    """``--width``: heeded by whatever is shown or told."""
     return click.option(
         "--width",
+        expose_value=False,
+        callback=_keep_width,
         is_eager=True,  # what is wrong with another option is shown in this width
         type=click.IntRange(min=LEAST_WIDTH),
         metavar="COLUMNS",
@@ -149,7 +133,7 @@ def _format_option(function: Command) -> Command:
 
 
 def table_options(function: Command) -> Command:
-    """``--format``, ``-o`` and ``--width``: passed on together as ``output``, an `Output`."""
+    """``--format`` and ``-o``, passed on together as ``output``, an `Output`; and ``--width``."""
     return _output_options(
         function,
         (),
@@ -169,12 +153,10 @@ def table_or_figure_options(function: Command) -> Command:
 
 def _output_options(function: Command, figures: tuple[str, ...], help: str) -> Command:
     @wraps(function)
-    def with_output(*arguments: Any, form: Format | None, output: Path | None, width: int | None, **others: Any) -> Any:
+    def with_output(*arguments: Any, form: Format | None, output: Path | None, **others: Any) -> Any:
         ending = "" if output is None else output.suffix.lower()
-        if ending in figures:
-            made = Output(form=form or "table", width=width, figure=output)
-        else:
-            made = Output(form=form or FORM_BY_ENDING[ending], path=output, width=width)
+        path, figure = (None, output) if ending in figures else (output, None)
+        made = Output(form=form or FORM_BY_ENDING.get(ending, "table"), path=path, figure=figure)
         return function(*arguments, output=made, **others)
 
     option = click.option("-o", "--output", type=OutputFile(*FORM_BY_ENDING, *figures), help=help)

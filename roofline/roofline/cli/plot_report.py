@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, comparison_of
-from roofline.cli.inputs import (
-    INPUT,
-    NoData,
-    device_table,
-    devices_option,
-    named_case,
-    read_points,
-    read_results,
-    results_argument,
-)
-from roofline.cli.output import emit, terminal_width, write_free
-from roofline.cli.parameters import Command, Number, Output, OutputFolder, width_option
+from roofline.cli.baseline_candidate import TwoSides
+from roofline.cli.inputs import INPUT, devices_option, named_case, read_points, read_results, results_argument
+from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.output import emit, unwritable, write_free
+from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, width_option
+from roofline.comparison.comparison import compare_paths
 from roofline.comparison.judged_case import Settings
-from roofline.model.points import Point, cases, place_all, points_of
+from roofline.machine.published import DeviceTable
+from roofline.model.points import cases, place_all, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
 from roofline.results.reader import read_file
-from roofline.show.point_tables import tables_that_fit
-from roofline.show.render import render
-from roofline.show.tables import Table
-from roofline.text.printable import printable, say
-from roofline.text.units import counted, some_of
+from roofline.text.printable import say
+from roofline.text.units import some_of
 
 
 def _folder_option(default: str, what: str) -> Callable[[Command], Command]:
     return click.option(
-        "-o", "--output", "folder", type=OutputFolder(), default=Path(default), show_default=True, help=what
+        "-o", "--output", "folder", type=OUTPUT_FOLDER, default=Path(default), show_default=True, help=what
     )
 
 
@@ -51,39 +39,26 @@ def _folder_option(default: str, what: str) -> Callable[[Command], Command]:
     help="Instead, each case that has hardware counters at its intensity of L1, L2 and DRAM, with its kernels.",
 )
 @devices_option
-def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: Path | None) -> None:
+def plot(results: tuple[Path, ...], folder: Path, levels: bool, devices: DeviceTable) -> None:
     """Draw for each machine of RESULTS (files or folders) its roofline, its throughput against batch size, and how far
     rounds and sessions of a case differ.
     """
-    paths, notes = _draw(read_points(results, devices), folder, levels=levels)
+    points = read_points(results, devices)
+    # matplotlib takes half a second to load.
+    from roofline.plots.image_files import draw, draw_levels
+
+    try:
+        paths, notes = (draw_levels if levels else draw)(points, folder)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     for note in notes:
-        say(note, err=True)
+        tell(note)
     if levels and not paths:
         raise NoData("nothing to draw: no case has hardware counters. Count with pytest --roofline-ncu.")
     if not paths:
         raise NoData("nothing to draw: no case can be placed or has the times of its rounds, and there are no roofs.")
     for path in paths:
         say(str(path))
-
-
-class Unwritable(click.ClickException):
-    """Some of the files are missing: the disk is full, or the folder refuses them or has somebody's own."""
-
-    exit_code = 2
-
-
-def _draw(points: tuple[Point, ...], folder: Path, *, levels: bool) -> tuple[list[Path], list[str]]:
-    """Draw, and return the paths, and notes on what could not be drawn.
-
-    :raises Unwritable: a file can't be written.
-    """
-    # matplotlib takes half a second to load.
-    from roofline.plots.image_files import draw, draw_levels
-
-    try:
-        return (draw_levels if levels else draw)(points, folder)
-    except OSError as error:
-        raise Unwritable(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
 
 
 _PRICE = Number("price", 0)
@@ -98,9 +73,9 @@ def _prices(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     for value in values:
         label, _, price = value.rpartition("=")
         if not label:
-            raise click.BadParameter(printable(f"{value!r} is no LABEL=PER_HOUR, such as a100=3.67."), ctx, param)
+            raise click.BadParameter(f"{value!r} is no LABEL=PER_HOUR, such as a100=3.67.", ctx, param)
         if label in found:
-            raise click.BadParameter(printable(f"{label!r} has two prices."), ctx, param)
+            raise click.BadParameter(f"{label!r} has two prices.", ctx, param)
         found[label] = _PRICE.convert(price, param, ctx)
     return found
 
@@ -149,8 +124,7 @@ def report(
     named: tuple[str, ...],
     dashboards: bool,
     prices: dict[str, float],
-    width: int | None,
-    devices: Path | None,
+    devices: DeviceTable,
 ) -> None:
     """Show the table of RESULTS (files or folders) and write a page for a browser, figures and tables to one folder.
 
@@ -160,74 +134,39 @@ def report(
     kernels, roofs, machines and costs where there are some); every pandas frame as Parquet in frames/, if pyarrow is
     installed; env.md. The paths are printed at the end.
     """
-    files = read_results(results)
-    table = device_table(devices)
-    runs = [(result, points_of(result, table)) for result in files]
+    files = read_results(results).files
+    runs = [(result, points_of(result, devices)) for result in files]
     shown = cases(point for _, points in runs for point in points)
     ids = dict.fromkeys(named_case(one, shown, ", ".join(map(str, results)))[0].id for one in named)
-    comparison = comparison_of(base, results, Settings(), table) if base else None
+    labels = list(dict.fromkeys(point.result.machine_label for point in shown))
+    for label in prices:
+        if label not in labels:
+            raise WrongUsage(f"--price: no machine {label!r} in the results: there is {some_of(labels, 10)}.")
+    comparison = compare_paths(base, results, Settings(), devices) if base else None
     before = [] if comparison is None else [read_file(Path(run.file)) for run in comparison.base_runs]
-    _check_labels(prices, shown)
     extras = Extras(
         case_ids=tuple(ids),
         dashboards=dashboards,
         comparison=comparison,
-        baseline=place_all(before, table),
+        baseline=place_all(before, devices),
         prices=prices,
     )
     written = write_report(runs, folder, extras)
     for note in written.notes:
-        say(note, err=True)
+        tell(note)
     if few_machines(runs):
-        tables, complete = report_tables(runs, verbose=False), str(folder / DOCUMENT)
-        # A blank line, the paths, and the prompt.
-        if (height := _screen_height()) is not None:
-            tables = _on_screen(tables, runs, max(0, height - len(written.paths) - 2), width, complete)
-        emit(tables, Output(width=width), complete=complete)
+        emit(report_tables(runs, verbose=False), STDOUT, complete=str(folder / DOCUMENT))
         say("")
     for path in written.paths:
         say(str(path))
 
 
-def _screen_height() -> int | None:
-    """Lines of the terminal; None where nobody looks at one."""
-    return shutil.get_terminal_size().lines if sys.stdout is not None and sys.stdout.isatty() else None
-
-
-def _on_screen(
-    tables: list[Table[Any]], runs: Sequence[Run], height: int, width: int | None, complete: str
-) -> list[Table[Any]]:
-    """The tables, if a screen holds them; else the telling cases of a single run, and of several none."""
-    columns = terminal_width(width)
-
-    def lines_of(some: Sequence[Table[Any]]) -> int:
-        return "\n".join(render(one, "table", columns, complete=complete) for one in some).count("\n")
-
-    if lines_of(tables) <= height:
-        return tables
-    if len(runs) == 1:
-        return tables_that_fit(tables[:2], runs[0][1], height, columns, lines_of)
-    say(f"{counted(len(runs), 'run')}: their tables, which the screen doesn't hold, are in {complete}", err=True)
-    return []
-
-
-def _check_labels(prices: Iterable[str], shown: Sequence[Point]) -> None:
-    """:raises click.UsageError: a price is of no machine of the results."""
-    labels = list(dict.fromkeys(point.result.machine_label for point in shown))
-    for label in prices:
-        if label not in labels:
-            raise click.UsageError(
-                printable(f"--price: no machine {label!r} in the results: there is {some_of(labels, 10)}.")
-            )
-
-
 def write_report(runs: Sequence[Run], folder: Path, extras: Extras = NOTHING_MORE) -> Written:
     """Write the report's files as `roofline.report.folder.write_report` does.
 
-    :raises Unwritable: a file can't be written.
-    :raises click.UsageError: a file is a result.
+    :raises click.UsageError: a file can't be written, or is a result.
     """
     try:
         return folders.write_report(runs, folder, write_free, extras)
     except NotWritten as error:
-        raise Unwritable(printable(str(error))) from error
+        raise WrongUsage(str(error)) from error

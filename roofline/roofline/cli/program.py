@@ -10,18 +10,18 @@ data (3), whichever command, argument or option names it, but for a model (2).
 
 from __future__ import annotations
 
-import codecs
 import gc
-import json
 import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Any
 
 import click
 
+from roofline.files.decoding import ReadError
 from roofline.text.printable import say
 
 GROUP = "roofline.commands"
@@ -92,6 +92,14 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ReadError as error:
+            from roofline.cli.messages import NoData
+
+            raise NoData.of(error) from error
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -135,17 +143,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code. Bad input gives a message, never a traceback."""
     # None of a record's many small objects is garbage: to look often takes a tenth of the time.
     gc.set_threshold(1_000_000)
-    codecs.register_error("roofline", _in_its_letters)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="roofline")
+            # A terminal of few letters gets escapes of the others.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = program.main(arguments, prog_name="roofline", standalone_mode=False)
     except click.Abort:
         click.echo("Aborted.", err=True)
         return 130
     except click.ClickException as error:
-        from roofline.cli.output import tell_error
+        from roofline.cli.messages import tell_error
 
         tell_error(error)
         return error.exit_code
@@ -161,17 +169,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0
-
-
-_ONE_FOR_ONE = {"─": "-", "±": "~", "µ": "u", "²": "2", "≥": ">", "≤": "<", "…": "~"}
-"""What stands for a character of ours at a terminal that lacks it: one for one, so that columns stay aligned."""
-
-
-def _in_its_letters(error: UnicodeError) -> tuple[str, int]:
-    """An error handler of `codecs` for a terminal that can't show a character: a like one, else JSON's escape."""
-    assert isinstance(error, UnicodeEncodeError)
-    lacking = error.object[error.start : error.end]
-    return "".join(_ONE_FOR_ONE.get(letter) or json.dumps(letter)[1:-1] for letter in lacking), error.end
 
 
 def _discard_output() -> None:

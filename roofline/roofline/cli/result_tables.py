@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, read_points, read_results, results_argument
-from roofline.cli.output import emit, emit_text, tell
+from roofline.cli.inputs import INPUT, devices_option, read_points, read_results, results_argument
+from roofline.cli.messages import NoData, WrongUsage, tell, tell_error
+from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
+from roofline.files.decoding import ReadError
+from roofline.machine.published import DeviceTable
 from roofline.model.points import cases, points_of
 from roofline.results import journal
 from roofline.show.environment import environment
 from roofline.show.machines import machines_table
 from roofline.show.point_tables import metrics_table, points_table, run_tables
 from roofline.show.scaling_table import scaling_table
-from roofline.text.printable import printable, say
+from roofline.text.printable import say
 from roofline.text.units import counted
 
 
@@ -24,18 +27,12 @@ from roofline.text.units import counted
 @table_options
 @verbose_option
 @devices_option
-def summary(
-    results: tuple[Path, ...],
-    output: Output,
-    verbose: bool,
-    devices: Path | None,
-) -> None:
+def summary(results: tuple[Path, ...], output: Output, verbose: bool, devices: DeviceTable) -> None:
     """Show each run of RESULTS (files or folders): a row a case, what is said against a number, and the roofs in use.
 
     CSV and JSON are those of `roofline points`: a single table with the roofs in each row.
     """
-    published = device_table(devices)
-    runs = [(result, points_of(result, published)) for result in read_results(results)]
+    runs = [(result, points_of(result, devices)) for result in read_results(results).files]
     if output.is_data:
         emit([points_table(cases(point for _, points in runs for point in points))], output)
         return
@@ -46,7 +43,7 @@ def summary(
 @results_argument
 @table_options
 @devices_option
-def points(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+def points(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> None:
     """Place every case of RESULTS (files or folders) on its machine's roofline.
 
     The table shows what fits; CSV and JSON have every column.
@@ -58,7 +55,7 @@ def points(results: tuple[Path, ...], output: Output, devices: Path | None) -> N
 @results_argument
 @table_options
 @devices_option
-def metrics(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+def metrics(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> None:
     """A row for each benchmark of RESULTS (files or folders), roofs included: how it was timed and what came out.
 
     The table shows what fits; CSV and JSON have every column.
@@ -71,12 +68,7 @@ def metrics(results: tuple[Path, ...], output: Output, devices: Path | None) -> 
 @table_options
 @verbose_option
 @devices_option
-def machines(
-    results: tuple[Path, ...],
-    output: Output,
-    verbose: bool,
-    devices: Path | None,
-) -> None:
+def machines(results: tuple[Path, ...], output: Output, verbose: bool, devices: DeviceTable) -> None:
     """Put the machines of RESULTS (files or folders) side by side: the same workload on each.
 
     The speed-up is over the machine of the first file. Runs are never pooled: of several runs of one machine the
@@ -89,7 +81,7 @@ def machines(
 @results_argument
 @table_options
 @devices_option
-def scaling(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+def scaling(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> None:
     """Show what more ranks give: throughput and efficiency of each case of RESULTS that several processes shared.
 
     One rank's result counts that has the same model, batch of a rank, settings and threads on the same machine.
@@ -102,15 +94,10 @@ def scaling(results: tuple[Path, ...], output: Output, devices: Path | None) -> 
 
 @click.command()
 @results_argument
-@click.option(
-    "-o",
-    "--output",
-    type=OutputFile(".md", ".txt"),
-    help="File to write to.",
-)
+@click.option("-o", "--output", type=OutputFile(".md", ".txt"), help="File to write to.")
 def env(results: tuple[Path, ...], output: Path | None) -> None:
     """Show the environment of each run of RESULTS (files or folders) as Markdown: machine, versions, limits, commit."""
-    emit_text("\n".join(map(environment, read_results(results))), output)
+    emit_text("\n".join(map(environment, read_results(results).files)), output)
 
 
 @click.command()
@@ -130,16 +117,16 @@ def recover(context: click.Context, path: Path) -> None:
         return
     journals = sorted(one for one in path.rglob("*") if journal.is_journal(one) and one.is_file())
     if not journals:
-        raise NoData(printable(f"{path}: no journal (*{journal.SUFFIX}) in this folder."))
+        raise NoData(f"{path}: no journal (*{journal.SUFFIX}) in this folder.")
     pending = [one for one in journals if not journal.is_superseded(one)]
     if not pending:
-        say(f"{path}: nothing to recover. The JSON of {counted(len(journals), 'journal')} is there.", err=True)
+        tell(f"{path}: nothing to recover. The JSON of {counted(len(journals), 'journal')} is there.")
     code = 0
     for one in pending:
         try:
             say(str(_made(one)))
         except click.ClickException as error:
-            tell(f"Error: {error.format_message()}", None)
+            tell_error(error)
             code = max(code, error.exit_code)
     context.exit(code)
 
@@ -150,13 +137,15 @@ def _made(file: Path) -> Path:
     :raises click.ClickException: it can't be made; with the exit code of the command.
     """
     if file.exists() and not journal.is_journal(file):
-        raise click.UsageError(printable(f"{file}: no journal. The name of one ends in {journal.SUFFIX}."))
-    for result in read_results([file]):
-        for note in () if result.session is None else result.session.notes:
-            say(f"{file}: {note}", err=True)
+        raise WrongUsage(f"{file}: no journal. The name of one ends in {journal.SUFFIX}.")
     try:
+        for result in read_results([file]).files:
+            for note in () if result.session is None else result.session.notes:
+                tell(f"{file}: {note}")
         return journal.recover(file)
+    except ReadError as error:
+        raise NoData.of(error) from error
     except FileExistsError as error:
-        raise click.UsageError(printable(f"{error.filename}: {error.strerror}.")) from error
+        raise WrongUsage(f"{error.filename}: {error.strerror}.") from error
     except OSError as error:
-        raise NoData(printable(f"{error.filename or file}: can't be written ({error.strerror}).")) from error
+        raise NoData(f"{error.filename or file}: can't be written ({error.strerror}).") from error

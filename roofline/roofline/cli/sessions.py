@@ -6,19 +6,20 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import NoData, device_table, devices_option, read_sessions, results_argument
+from roofline.cli.inputs import devices_option, read_sessions, results_argument
+from roofline.cli.messages import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
 from roofline.comparison.observations.scatter import sessions_table
+from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
-from roofline.text.printable import printable
 
 
 @click.command()
 @results_argument
 @table_options
 @devices_option
-def sessions(results: tuple[Path, ...], output: Output, devices: Path | None) -> None:
+def sessions(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> None:
     """Show how far the sessions of RESULTS (files or folders) scatter, case by case.
 
     Give several runs of the same code, such as those of pytest --roofline-sessions. Of a session that stands in several
@@ -26,8 +27,7 @@ def sessions(results: tuple[Path, ...], output: Output, devices: Path | None) ->
 
     Exit code: 0 some case has a session to show, 3 none has.
     """
-    published = device_table(devices)
-    table = sessions_table(place_all(read_sessions(results).files, published))
+    table = sessions_table(place_all(read_sessions(results).files, devices))
     emit([table], output)
     if not table.rows:
-        raise NoData(printable(f"no session of {', '.join(map(str, results))} has a case that can be used."))
+        raise NoData(f"no session of {', '.join(map(str, results))} has a case that can be used.")

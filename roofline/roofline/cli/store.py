@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import INPUT, NoData, device_table, devices_option, results_argument
-from roofline.cli.output import emit
-from roofline.cli.parameters import Output, OutputFolder, table_options
-from roofline.files.decoding import ReadError
+from roofline.cli.inputs import INPUT, devices_option, results_argument
+from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.output import emit, unwritable
+from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.files.places import shown
+from roofline.machine.published import DeviceTable, load
 from roofline.show.export import LacksPyarrow
 from roofline.store.adding import NoStoreError
 from roofline.store.adding import add as add_files
 from roofline.store.asking import WrongQuery, ask
 from roofline.store.exporting import NotFree
 from roofline.store.exporting import export as export_files
-from roofline.text.printable import printable, say
 from roofline.text.units import counted, some_of
 
 STORE = click.argument("store", type=INPUT)
+
+
+@contextmanager
+def _failures(written: Path) -> Iterator[None]:
+    """Turn what may go wrong with a store into a usage error.
+
+    :param written: the store or folder that is written to.
+    """
+    try:
+        yield
+    except (NoStoreError, LacksPyarrow, NotFree) as error:
+        raise WrongUsage(str(error)) from error
+    except WrongQuery as error:
+        raise click.UsageError(str(error)) from error  # DuckDB's, in lines
+    except OSError as error:
+        raise unwritable(shown(written), error) from error
 
 
 @click.group()
@@ -32,7 +50,7 @@ def store() -> None:
 @STORE
 @results_argument
 @devices_option
-def add(store: Path, results: tuple[Path, ...], devices: Path | None) -> None:
+def add(store: Path, results: tuple[Path, ...], devices: DeviceTable) -> None:
     """Add RESULTS (files, folders or other stores) to STORE, a folder or a URL of fsspec, which is made if it is new.
 
     What is in it already is left alone, so that the same command may run again, and several at the same time; a damaged
@@ -41,23 +59,16 @@ def add(store: Path, results: tuple[Path, ...], devices: Path | None) -> None:
 
     Exit code: 0 all is in the store, 3 some of what was named can't be read.
     """
-    table = device_table(devices)
-    try:
-        added = add_files(store, results, table)
-    except (NoStoreError, LacksPyarrow) as error:
-        raise click.UsageError(printable(str(error))) from error
-    except ReadError as error:
-        raise NoData(str(error)) from error
-    except OSError as error:
-        raise click.UsageError(printable(f"{shown(store)}: can't be written ({error.strerror or error}).")) from error
+    with _failures(store):
+        added = add_files(store, results, devices)
     for line in (*(f"skipped {reason}" for reason in added.skipped), *added.notes):
-        say(line, err=True)
+        tell(line)
     known = f"; {counted(added.known, 'run')} there already" if added.known else ""
-    say(f"{shown(store)}: {counted(added.runs, 'run')} with {counted(added.cases, 'case')} added{known}", err=True)
+    tell(f"{shown(store)}: {counted(added.runs, 'run')} with {counted(added.cases, 'case')} added{known}")
     if added.refused:
-        raise NoData(some_of(added.refused))
+        raise NoData(*some_of(added.refused).splitlines())
     if not added.runs and not added.known:
-        raise NoData(printable(f"no result to add: {some_of(list(map(shown, results)))}."))
+        raise NoData(f"no result to add: {some_of(list(map(shown, results)))}.")
 
 
 @store.command()
@@ -65,26 +76,21 @@ def add(store: Path, results: tuple[Path, ...], devices: Path | None) -> None:
 @click.argument("sql", metavar="SELECT")
 @table_options
 @devices_option
-def query(store: Path, sql: str, output: Output, devices: Path | None) -> None:
+def query(store: Path, sql: str, output: Output, devices: DeviceTable) -> None:
     """Show what a SELECT of SQL gives (DuckDB's).
 
     Tables: runs; cases, rounds, operations, kernels, roofs, machines and missing, with the columns of the frames of
     `rl.load`. Each has run, fingerprint (of the machine) and day (of the run's start, UTC). "case" is a word of SQL:
     write it in double quotes. Operations, kernels and missing are made when a query first names one of them.
     """
-    try:
-        emit([ask(store, sql, device_table(devices), _tell)], output)
-    except WrongQuery as error:
-        raise click.UsageError(str(error)) from error
-    except ReadError as error:
-        raise NoData(str(error)) from error
-    except OSError as error:
-        raise click.UsageError(printable(f"{shown(store)}: can't be written ({error.strerror or error}).")) from error
+    with _failures(store):
+        found = ask(store, sql, devices, tell)
+    emit([found], output)
 
 
 @store.command()
 @STORE
-@click.argument("folder", type=OutputFolder())
+@click.argument("folder", type=OUTPUT_FOLDER)
 @click.option(
     "--where",
     metavar="CONDITION",
@@ -92,19 +98,9 @@ def query(store: Path, sql: str, output: Output, devices: Path | None) -> None:
 )
 def export(store: Path, folder: Path, where: str | None) -> None:
     """Write the files of STORE to FOLDER as they were added, in a folder for each machine. What is there stays."""
-    try:
-        exported = export_files(store, folder, where, device_table(None), _tell)
-    except (WrongQuery, NotFree) as error:
-        raise click.UsageError(str(error)) from error
-    except ReadError as error:
-        raise NoData(str(error)) from error
-    except OSError as error:
-        raise click.UsageError(printable(f"{folder}: can't be written ({error.strerror or error}).")) from error
+    with _failures(folder):
+        exported = export_files(store, folder, where, load(None), tell)
     there = f"; {counted(exported.there, 'file')} there already" if exported.there else ""
-    say(f"{folder}: {counted(exported.written, 'file')} written{there}", err=True)
+    tell(f"{folder}: {counted(exported.written, 'file')} written{there}")
     if not exported.written and not exported.there:
-        raise NoData(printable(f"{shown(store)}: no run has a case with {where}."))
-
-
-def _tell(line: str) -> None:
-    say(line, err=True)
+        raise NoData(f"{shown(store)}: no run has a case with {where}.")

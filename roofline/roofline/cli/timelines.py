@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.inputs import INPUT, NoData
-from roofline.cli.output import emit, emit_text, refuse_overwriting, tell
+from roofline.cli.inputs import INPUT
+from roofline.cli.messages import NoData, tell
+from roofline.cli.output import emit, emit_text, refuse_overwriting
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.files.decoding import ReadError
-from roofline.files.paths import files_under, folders_without, real_path
+from roofline.files.paths import files_under, folders_without
 from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
@@ -28,8 +29,7 @@ from roofline.profilers.timeline_tables import (
     unreadable,
     without_rows,
 )
-from roofline.text.json_text import json_text
-from roofline.text.printable import printable, say
+from roofline.show.export import json_text
 
 _WHAT_IS_MISSING = {"empty_capture": "no kernel in it"}
 """In words, what an error that a reader of JSON gets by name means."""
@@ -84,11 +84,7 @@ def trace(files: tuple[Path, ...], top: int, output: Output) -> None:
 
 
 def _show(
-    paths: Sequence[Path],
-    read: Callable[[Path], Timeline],
-    endings: tuple[str, ...],
-    top: int,
-    output: Output,
+    paths: Sequence[Path], read: Callable[[Path], Timeline], endings: tuple[str, ...], top: int, output: Output
 ) -> None:
     """Read files and show what is in them. JSON is shown even where a file turns out to be of no use; where there are
     several, the others are shown as well.
@@ -98,32 +94,22 @@ def _show(
         what it is read for; or CSV has no place for its rows.
     """
     alone = len(paths) == 1 and not os.path.isdir(paths[0])  # Path.is_dir raises where a folder above is closed
-    files, without = _files(paths, endings), folders_without(paths, endings)
+    files, without = [file for file, _ in files_under(paths, endings)], folders_without(paths, endings)
     if not files:
-        raise NoData("\n".join(printable(f"{line}.") for line in without))
+        raise NoData(*(f"{line}." for line in without))
     for line in without:
-        say(f"skipped {line}", err=True)
+        tell(f"skipped {line}")
     if output.path is not None:
         refuse_overwriting(output.path, files)
     timelines = [_read(file, read) for file in files]
     if alone and timelines[0].error == UNREADABLE:
-        raise NoData(_problem(timelines[0]))
+        raise NoData(*_problem(timelines[0]))
     _emit(timelines, alone, top, output)
-    problems = [_problem(one) for one in timelines if one.useless]
-    head = [f"{len(problems)} of {len(files)} files are of no use:"] if problems and not alone else []
+    useless = [one for one in timelines if one.useless]
+    head = [f"{len(useless)} of {len(files)} files are of no use:"] if useless and not alone else []
     lost = _left_out_of_csv(timelines) if output.is_one_table else []
-    if problems or lost:
-        raise NoData("\n".join([*lost, *head, *problems]))
-
-
-def _files(paths: Sequence[Path], endings: tuple[str, ...]) -> list[Path]:
-    """As `files_under` finds them, each once; and in their places those that aren't there or can't be looked at."""
-    files: dict[Path, Path] = {}
-    for path in paths:
-        found = [file for file, _ in files_under([path], endings)] if os.path.exists(path) else [path]
-        for file in found:
-            files.setdefault(real_path(file), file)
-    return list(files.values())
+    if useless or lost:
+        raise NoData(*lost, *head, *(line for one in useless for line in _problem(one)))
 
 
 def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
@@ -135,19 +121,14 @@ def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
         return unreadable(file, f"{file}: can't be read (too large for this machine's memory).")
 
 
-def _emit(
-    timelines: Sequence[Timeline],
-    alone: bool,
-    top: int,
-    output: Output,
-) -> None:
+def _emit(timelines: Sequence[Timeline], alone: bool, top: int, output: Output) -> None:
     """:param alone: the one file was asked for by its name; what is shown then has no place for others."""
     useful = [one for one in timelines if not one.useless]
     notes = [f"{one.path}: {note}" for one in useful for note in about(one)]
     if output.form == "json":
         emit_text(json_text([record for one in timelines for record in records(one)]), output.path)
         for note in notes:
-            tell(printable(note), output.width)
+            tell(note)
     elif output.is_data and useful:
         rows = rows_table(useful[0]) if alone else joined_rows(useful)
         emit([replace(rows, notes=notes)], output)
@@ -160,13 +141,13 @@ def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
     lost = without_rows([one for one in timelines if not one.useless])
     if not lost:
         return []
-    names = printable(", ".join(map(str, lost)))
+    names = ", ".join(map(str, lost))
     return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
 
 
-def _problem(timeline: Timeline) -> str:
+def _problem(timeline: Timeline) -> list[str]:
     """Why a file is of no use."""
     if timeline.error == UNREADABLE:
-        return printable(str(timeline.sections["file"].reason))
+        return str(timeline.sections["file"].reason).splitlines()
     name = f"{timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else "nothing to show."
-    return "\n  ".join(map(printable, (f"{timeline.path}: {name}", *about(timeline))))
+    return [f"{timeline.path}: {name}", *(f"  {line}" for line in about(timeline))]

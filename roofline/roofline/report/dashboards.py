@@ -9,9 +9,9 @@ from roofline.model.points import Point, cases, newest
 from roofline.plots.style import slug
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick
+from roofline.show.export import json_text
 from roofline.show.machines import machine_names, machine_of
 from roofline.show.render import one_line
-from roofline.text.json_text import json_text
 from roofline.text.units import significant
 
 _EXTRA = pick("samples_per_s", "fraction_of_roof", "bound")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Dtype, Follow, Table, plain_value
-from roofline.text.json_text import json_text
 from roofline.text.printable import spreadsheet_text
 from roofline.text.units import unit_of
 
@@ -33,14 +32,17 @@ class LacksPyarrow(Exception):
     """Parquet can't be written: the package for it isn't installed. The message says how to install it."""
 
 
-def records(table: Table[Any]) -> list[dict[str, Any]]:
-    """Make a mapping of each row: its plain JSON values by the names of the columns."""
-    return [{column.name: plain_value(column, row) for column in table.columns} for row in table.rows]
+def json_text(document: Any) -> str:
+    """Write strict JSON, which a terminal shows as it is: what isn't ASCII is escaped.
+
+    :raises ValueError: a number in it is not finite.
+    """
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def json_of(table: Table[Any]) -> str:
     """Write the rows as a list of records, as ``pandas.read_json`` reads them."""
-    return json_text(records(table))
+    return json_text([{column.name: plain_value(column, row) for column in table.columns} for row in table.rows])
 
 
 def csv_of(table: Table[Any]) -> str:
@@ -60,14 +62,6 @@ def csv_of_frame(given: pd.DataFrame) -> str:
         elif values.dtype in ("string", "category"):
             made[name] = values.astype("string").map(spreadsheet_text, na_action="ignore")
     return made.to_csv(index=False, lineterminator="\n")
-
-
-def parquet_of(table: Table[Any]) -> bytes:
-    """Write the frame of a table as Parquet.
-
-    :raises LacksPyarrow: pyarrow isn't installed.
-    """
-    return as_parquet(frame_of(table))
 
 
 def as_parquet(made: pd.DataFrame) -> bytes:

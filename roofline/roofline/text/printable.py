@@ -9,12 +9,10 @@ import sys
 def printable(text: str) -> str:
     """The text with escapes in place of what a terminal would obey or not show, such as ESC: ``\\x1b``.
 
-    A line break is escaped, too. Bytes of a file's name that Python couldn't decode in this locale are shown as UTF-8,
-    or each by its number: ``\\xff``.
+    A line break is escaped, too.
     """
     if text.isprintable():
         return text
-    text = _UNDECODED.sub(_as_utf8, text)
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
@@ -24,14 +22,6 @@ def say(text: str, *, err: bool = False) -> None:
 
     # The stream is named, for click writes UTF-8 to a terminal that has ASCII where it chooses the stream itself.
     click.echo(printable(text), sys.stderr if err else sys.stdout, err=err)
-
-
-_UNDECODED = re.compile("[\udc80-\udcff]+")
-"""How `os.fsdecode` keeps such bytes."""
-
-
-def _as_utf8(found: re.Match[str]) -> str:
-    return found[0].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def printable_lines(text: str) -> str:

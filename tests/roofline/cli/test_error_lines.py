@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from roofline.cli import ab_options
-from roofline.cli.output import tell
+from roofline.cli.messages import WIDTH as KEY
+from roofline.cli.messages import tell
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import TIMES
@@ -76,24 +76,26 @@ def test_in_the_width_asked_for(run: Run, case: str) -> None:
     assert told in run(command, *rest)[2]
 
 
+def _told(capsys: pytest.CaptureFixture[str], line: str, width: int) -> list[str]:
+    with click.Context(click.Command("ab")) as context:
+        context.meta[KEY] = width
+        tell(line)
+    return capsys.readouterr().err.splitlines()
+
+
 def test_a_line_that_fits_stays_and_what_does_not_hangs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Line by line, below its own beginning; words longer than the terminal are not cut."""
+    """Below its own beginning; words longer than the terminal are not cut."""
     path = "/a/" + "long/" * 12
-    tell(f"short   as it is\n  {'word ' * 10}end\n{path} and", 40)
-    assert capsys.readouterr().err.splitlines() == [
-        "short   as it is",
+    assert _told(capsys, "short   as it is", 40) == ["short   as it is"]
+    assert _told(capsys, f"  {'word ' * 10}end", 40) == [
         "  word word word word word word word",
         "    word word word end",
-        path,
-        "  and",
     ]
+    assert _told(capsys, f"{path} and", 40) == [path, "  and"]
 
 
-def test_how_far_a_trial_has_come_is_told_in_the_width_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where it was asked for none, as outside of a command, it is one line."""
+def test_where_no_width_was_asked_for_a_line_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """As outside of a command, and in a log."""
     line = "word " * 12 + "end"
-    ab_options.tell(line)
-    with click.Context(click.Command("ab")) as context:
-        context.params["width"] = 40
-        ab_options.tell(line)
-    assert capsys.readouterr().err.splitlines() == [line, "word " * 6 + "word", "  word word word word word end"]
+    tell(line)
+    assert capsys.readouterr().err.splitlines() == [line]

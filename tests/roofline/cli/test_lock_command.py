@@ -23,7 +23,7 @@ def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path)
     assert (code, shown) == (0, "")
     written = Path("suite/e.toml").read_text()
     entries = read(Path("suite/e.toml"))
-    assert err.splitlines()[-1] == f"wrote {len(entries)} expectations to suite/e.toml"
+    assert err.splitlines()[-1] == "wrote suite/e.toml"
     assert {entry.device for entry in entries} == {"epyc-2cpu", "a100"}
     assert run("lock", cuda, "-o", "suite/e.toml")[0] == 0
     assert Path("suite/e.toml").read_text() == written
@@ -168,7 +168,7 @@ def test_bad_input_is_a_message(run: Run, tmp_path: Path) -> None:
     assert err.splitlines()[-1].startswith("Error: e.toml:1: no case; give the id of one, or a pattern")
     Path("e.toml").write_bytes(b"\xff")
     code, _, err = run("lock", cpu, "-o", "e.toml")
-    assert code == 2
+    assert code == 3
     assert "e.toml: not UTF-8 text (byte 0). Lock into another file." in err
     code, _, err = run("lock", cpu, "--safety", "nan")
     assert (code, "'nan' is not a valid number" in err) == (2, True)
@@ -181,4 +181,4 @@ def test_a_device_is_written_to(run: Run, tmp_path: Path) -> None:
     """Nothing stands in it that could be kept."""
     cpu, _ = build.two_machines(tmp_path / "results")
     code, _, err = run("lock", cpu, "-o", os.devnull)
-    assert (code, err.splitlines()[-1].endswith(f" to {os.devnull}")) == (0, True)
+    assert (code, err.splitlines()[-1]) == (0, f"wrote {os.devnull}")

@@ -117,17 +117,6 @@ def test_an_unknown_ending_is_refused_first(run: Run, line: str, known: str) -> 
     assert err.rstrip().endswith(f"is no known ending. Use {known}")
 
 
-@pytest.mark.parametrize("line", ["plot none -o", "report none -o", "complexity --model no_such_model --summaries"])
-def test_the_name_of_a_file_is_no_folder(run: Run, line: str) -> None:
-    """Refused before anything is read or made; a folder that is there may have any name, and other names have dots."""
-    code, out, err = run(*line.split(), "x.xlsx")
-    assert (code, out) == (2, "")
-    assert "x.xlsx is to be a folder" in " ".join(err.split())
-    Path("x.xlsx").mkdir()
-    for name in ("x.xlsx", "v1.2", "run.report"):
-        assert "is to be a folder" not in run(*line.split(), name)[2]
-
-
 @pytest.mark.parametrize(("typed", "told"), [("pionts", "Did you mean points"), ("xyz", "Commands: ")])
 def test_an_unknown_command_is_answered_with_near_names(run: Run, typed: str, told: str) -> None:
     """Or all names, where none is near."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.show.costs import costs_table
-from roofline.show.export import records
+from roofline.show.export import json_of
 from tests.roofline import build
 
 
@@ -21,7 +22,8 @@ def test_a_million_samples_have_a_price_and_a_joule_its_samples(tmp_path: Path) 
         for label, held in labels.items()
         for point in points_of(build.result(tmp_path / f"{label}.json", held, on=build.machine(label)), load())
     ]
-    named = [{key: row[key] for key in row if key != "case"} for row in records(costs_table(points, {"rented": 2.88}))]
+    shown = json.loads(json_of(costs_table(points, {"rented": 2.88})))
+    named = [{key: row[key] for key in row if key != "case"} for row in shown]
     assert named == [
         {
             "machine": "rented",

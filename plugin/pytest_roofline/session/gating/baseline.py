@@ -101,16 +101,12 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
 
     from roofline.cli.baseline_candidate import settings_of
     from roofline.cli.check import check
-    from roofline.cli.inputs import device_table
     from roofline.schema.expected_file import ExpectedFileError, read
 
     side = Path("NEW")
     try:
         given = check.make_context("check", [str(side), "--baseline", str(side), *words]).params
-        device_table(given["devices"])
-        settings_of(
-            **{name: given[name] for name in ("least_effect", "confidence", "floor", "by", "figure", "learn_from")}
-        )
+        given["settings"] = settings_of(given)
         if given["expect"]:
             read(Path(given["expect"]))
     except click.ClickException as error:
@@ -119,7 +115,7 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
         raise ValueError(f"--expect: {error}") from error
     except click.exceptions.Exit as error:
         raise ValueError("asking for help is no check") from error
-    shown = {name: given.pop(name) for name in ("form", "output", "width", "junit")}
+    shown = {name: given.pop(name) for name in ("form", "output", "junit")}
     if (given.pop("new"), given.pop("base"), shown["output"] or shown["junit"]) != ((side,), (side,), None):
         raise ValueError(
             "give options alone: the baseline is that of the gate, and `roofline check` itself writes files"
