@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from roofline.counters.quantities import QUANTITIES, Quantity
@@ -24,16 +25,23 @@ from roofline.timing.step_time import left_out, mean_of_all_s
 Get = Callable[[Point], Any]
 
 
-def pick(*names: str) -> list[Column[Point]]:
-    """The columns of these names, in this order."""
-    return [_BY_NAME[name] for name in names]
+def pick(*names: str, of: str = "") -> list[Column[Any]]:
+    """The columns of these names, in this order.
+
+    :param of: where a row has its point; empty: it is one.
+    """
+    return _within(of, (_BY_NAME[name] for name in names))
 
 
-def parameters_of(points: Iterable[Point]) -> list[Column[Point]]:
+def _within(of: str, columns: Iterable[Column[Point]]) -> list[Column[Any]]:
+    return [column.of(attrgetter(of)) if of else column for column in columns]
+
+
+def parameters_of(points: Iterable[Point], of: str = "") -> list[Column[Any]]:
     """A column for each parameter of the tests without a record, of which nothing else tells what they measured."""
     names = dict.fromkeys(name for point in points for name in _parameters(point))
     texts = (_text(f"param_{name}", printable(name), _parameter(name), drop=8) for name in names)
-    return [replace(text, dtype="") for text in texts]
+    return _within(of, (replace(text, dtype="") for text in texts))
 
 
 def _parameter(name: str) -> Get:
@@ -50,11 +58,11 @@ def _parameters(point: Point) -> Mapping[str, Any]:
     }
 
 
-def notes_of(points: Iterable[Point]) -> list[Column[Point]]:
+def notes_of(points: Iterable[Point], of: str = "") -> list[Column[Any]]:
     """A column for each thing that users noted of the runs."""
     sessions = (point.result.session for point in points)
     names = dict.fromkeys(name for session in sessions if session is not None for name in session.noted)
-    return [_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names]
+    return _within(of, (_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names))
 
 
 def _note(name: str) -> Callable[[Session], str | None]:
@@ -84,9 +92,9 @@ def _figure(
     :param source: where the value stands: a path from the point (see `_ROOTS`), or what gets it.
     :param by: what makes the value of what stands there, where that isn't None.
     """
-    path, get = (source, Follow(source, _ROOTS, by)) if isinstance(source, str) else ("", source)
+    get = Follow(source, _ROOTS, by) if isinstance(source, str) else source
     right = dtype in ("Float64", "Int64")
-    return Column(name=name, title=title, get=get, show=show, right=right, drop=drop, dtype=dtype, path=path)
+    return Column(name=name, title=title, get=get, show=show, right=right, drop=drop, dtype=dtype)
 
 
 _text = partial(_figure, dtype="string")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
@@ -43,9 +42,9 @@ class Cost:
 
 
 _COLUMNS: tuple[Column[Cost], ...] = (
-    *(column.of(attrgetter("point")) for column in pick("case")),
+    *pick("case", of="point"),
     words("machine", dtype="category"),
-    *(column.of(attrgetter("point")) for column in pick("samples_per_s", "sample_unit")),
+    *pick("samples_per_s", "sample_unit", of="point"),
     number("price_per_hour", "price/h", show=significant),
     number("price_per_million_samples", "price of\na million", show=significant),
     number("samples_per_joule", "samples/J", show=significant),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Literal
 
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
@@ -82,10 +81,9 @@ def kernels_table(points: Sequence[Point], *, by_kind: bool = False) -> Table[Ke
     """Every kernel, or kind, by both sources, for a program to read; none of a case without a record."""
     points = [point for point in points if point.benchmark.record is not None]
     lines = [_lines(point, source) for point in points for source in _SOURCES]
-    noted = [column.of(_POINT) for column in notes_of(points)]
     return Table(
         title="Kinds of kernels" if by_kind else "Kernels",
-        columns=[*(_KINDS if by_kind else _KERNELS), *noted],
+        columns=[*(_KINDS if by_kind else _KERNELS), *notes_of(points, of="point")],
         rows=[row for own in lines for row in (_kinds(own) if by_kind else own)],
         notes=[note for point in points for note in step_notes.about_status(_record(point))],
     )
@@ -241,10 +239,8 @@ def _flop_of(line: KernelLine) -> str | None:
     return None if line.counted is None else shares(line.counted.flop_by_pipe or {}) or None
 
 
-_POINT = attrgetter("point")
-
 _KERNELS: tuple[Column[KernelLine], ...] = (
-    *(column.of(_POINT) for column in pick("machine", "case")),
+    *pick("machine", "case", of="point"),
     words("source", dtype="category"),
     words(
         "kernel",
@@ -264,7 +260,7 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     *map(_intensity, LEVELS),
     words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit, dtype="category"),
     words("bound_why", "why", "counted.why"),
-    *(column.of(_POINT) for column in pick("valid", "file")),
+    *pick("valid", "file", of="point"),
 )
 _COLUMNS = {column.name: column for column in (*_KERNELS, number("kernels", drop=5, dtype="Int64"))}
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases, newest
 from roofline.schema.amounts import usable
@@ -90,6 +90,17 @@ def told_apart(
     return names
 
 
+def machine_column(points: Iterable[Point], of: str = "") -> Column[Any]:
+    """The machine's name, which its label alone may not be.
+
+    :param points: of all rows.
+    :param of: where a row has its point; empty: it is one.
+    """
+    names = machine_names(points)
+    named: Column[Point] = words("machine", get=lambda point: names[machine_of(point)])
+    return named.of(attrgetter(of)) if of else named
+
+
 def by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
     """The points of each machine, in order of appearance."""
     found: dict[Machine, list[Point]] = {}
@@ -128,14 +139,13 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
         for point in group
     ]
     first = next(iter(names.values()), "")
-    noted = [column.of(attrgetter("point")) for column in notes_of(row.point for row in rows)]
     without_record = all(row.point.benchmark.record is None for row in rows)
-    rate = _of("step_time_s", "spread") if rows and without_record else _of("samples_per_s", "samples_per_s_sd")
+    rate = ("step_time_s", "spread") if rows and without_record else ("samples_per_s", "samples_per_s_sd")
     return Table(
         title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
-        columns=[*_COLUMNS, *noted],
+        columns=[*_COLUMNS, *notes_of((row.point for row in rows), of="point")],
         rows=rows,
-        display=[_MACHINE, *rate, _SPEED_UP, *_of(*_SHOWN)],
+        display=[_MACHINE, *pick(*rate, of="point"), _SPEED_UP, *pick(*_SHOWN, of="point")],
         section=lambda row: row.point.id,
         section_title="case",
         notes=[
@@ -162,15 +172,10 @@ _SPEED_UP: Column[Row] = number("speed_up", "speed-up", show=lambda value: f"{si
 _DIFFERING: Column[Row] = number("sources_differ_in", "other sources", dtype="string")
 
 
-def _of(*names: str) -> list[Column[Row]]:
-    return [column.of(attrgetter("point")) for column in pick(*names)]
-
-
 _COLUMNS = (
-    *(*_of(*_KEY), _MACHINE, *_of(*_RATE), _SPEED_UP),
-    *(*_of(*_ROOF, *_SOURCES), _DIFFERING, *_of(*_STANDING)),
+    *(*pick(*_KEY, of="point"), _MACHINE, *pick(*_RATE, of="point"), _SPEED_UP),
+    *(*pick(*_ROOF, *_SOURCES, of="point"), _DIFFERING, *pick(*_STANDING, of="point")),
 )
-
 
 Listed = Callable[[list[str]], str]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 
 from roofline.model.operations import (
     Breakdown,
@@ -71,7 +70,7 @@ def taken_apart(points: Sequence[Point]) -> tuple[list[Taken], list[tuple[Point,
 def operations_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
     """Every operation of every case, the worst of each case first: what ``operations.csv`` holds."""
     rows = [_operation(case, one) for case in taken for one in case.step.operations]
-    noted = [column.of(_POINT) for column in notes_of(case.point for case in taken)]
+    noted = notes_of((case.point for case in taken), of="case.point")
     return Table(title="Operations", columns=[*_OPERATIONS, *noted], rows=rows, notes=notes)
 
 
@@ -270,9 +269,8 @@ def _intensity(line: Line) -> float | None:
     return operation.flop / operation.byte if operation is not None and operation.byte else None
 
 
-_POINT = attrgetter("case.point")
-_WHERE = tuple(column.of(_POINT) for column in pick("machine", "case"))
-_RUN = tuple(column.of(_POINT) for column in pick("valid", "file"))
+_WHERE = pick("machine", "case", of="case.point")
+_RUN = pick("valid", "file", of="case.point")
 
 _MEASURED = (
     seconds("time_s", "time"),

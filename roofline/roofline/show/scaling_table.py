@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.model.scaling_efficiency import Scaled, scaled
@@ -12,18 +11,14 @@ from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, significant
 
 
-def _of(*names: str) -> list[Column[Scaled]]:
-    return [column.of(attrgetter("point")) for column in pick(*names)]
-
-
 _RANKS: tuple[Column[Scaled], ...] = (
     number("ranks", dtype="Int64"),
-    *_of("nodes"),
-    *_of("samples_per_s"),
+    *pick("nodes", "samples_per_s", of="point"),
     number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x"),
     number("efficiency", show=percent),
 )
 _MESSAGES = ("communication_s", "communication_share", "message_byte_per_step", "backend", "strategy")
+_SHOWN = ("communication_share", "message_byte_per_step", "bound", "flags")
 
 
 def scaling_table(points: Sequence[Point]) -> Table[Scaled]:
@@ -33,13 +28,13 @@ def scaling_table(points: Sequence[Point]) -> Table[Scaled]:
     return Table(
         title="Scaling; speed-up over one rank, efficiency: speed-up over ranks",
         columns=[
-            *_of("machine", "device", "case", "model", "mode", "batch", "precision", "threads"),
+            *pick("machine", "device", "case", "model", "mode", "batch", "precision", "threads", of="point"),
             *_RANKS,
-            *_of("step_time_s", "margin", *_MESSAGES, "bound", "bound_evidence", "flags", "file"),
+            *pick("step_time_s", "margin", *_MESSAGES, "bound", "bound_evidence", "flags", "file", of="point"),
             words("alone", get="alone.id"),
         ],
         rows=rows,
-        display=[*_of("case"), *_RANKS, *_of("communication_share", "message_byte_per_step", "bound", "flags")],
+        display=[*pick("case", of="point"), *_RANKS, *pick(*_SHOWN, of="point")],
         notes=[
             f"{case}: no result of one rank with the same batch, settings and threads on this machine. Measure it with"
             " the same OMP_NUM_THREADS: torchrun --nproc-per-node 1 -m pytest perftests/test_scaling.py"

@@ -6,14 +6,13 @@ import shlex
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
-from roofline.show.machines import machine_names, machine_of
+from roofline.show.machines import machine_column, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import prefixed, scaled, significant
 
@@ -29,7 +28,7 @@ def _first(points: Iterable[Point], key: Callable[[Point], object]) -> list[Poin
 def environments(points: Sequence[Point]) -> Table[Point]:
     """A row for each machine and label."""
     columns: list[Column[Point]] = [
-        _machine(points),
+        machine_column(points),
         *pick("device_kind", "device"),
         number("device_memory_byte", "device memory", "benchmark.record.device.memory_byte", _byte),
         words("cpu", "processor", _cpu),
@@ -40,12 +39,6 @@ def environments(points: Sequence[Point]) -> Table[Point]:
         *notes_of(points),
     ]
     return Table(title="Environments", columns=columns, rows=_first(points, _setup))
-
-
-def _machine(points: Sequence[Point]) -> Column[Point]:
-    """The machine's name; labels alone may be those of several."""
-    names = machine_names(points)
-    return words("machine", get=lambda point: names[machine_of(point)])
 
 
 def _setup(point: Point) -> object:
@@ -144,7 +137,7 @@ def _flop_per_sample(point: Point) -> float | None:
 def timings(points: Sequence[Point]) -> Table[Point]:
     """How each case was timed and what came out."""
     columns = [
-        _machine(points),
+        machine_column(points),
         *pick("case"),
         *parameters_of(points),
         *pick("step_time_s", "spread", "margin", "samples_per_s", "samples_per_s_sd", "rounds"),
@@ -184,20 +177,17 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
         ).append(point)
     rows = [_measured(group) for group in groups.values()]
 
-    def of(*names: str) -> list[Column[Measured]]:
-        return [column.of(attrgetter("point")) for column in pick(*names)]
-
     columns: list[Column[Measured]] = [
-        *of("device_kind"),
+        *pick("device_kind", of="point"),
         words("cpu", "processor", lambda row: _cpu(row.point)),
-        *(column.of(attrgetter("point")) for column in notes_of(points)),
-        _machine(points).of(attrgetter("point")),
-        *of("case"),
-        *(column.of(attrgetter("point")) for column in parameters_of(points)),
-        *of("model", "mode", "precision", "batch"),
+        *notes_of(points, of="point"),
+        machine_column(points, of="point"),
+        *pick("case", of="point"),
+        *parameters_of(points, of="point"),
+        *pick("model", "mode", "precision", "batch", of="point"),
         number("runs"),
         number("throughput", "samples/s\nmean ± sd", _mean_and_sd, _with_sd),
-        *of("step_time_s", "attained_flop_per_s", "intensity", "bound", "flags"),
+        *pick("step_time_s", "attained_flop_per_s", "intensity", "bound", "flags", of="point"),
     ]
     notes = [
         "Mean and standard deviation are of the runs at one commit; of a single run, of its rounds or repeats. All else"
@@ -228,7 +218,7 @@ def _with_sd(value: tuple[float, float | None]) -> str:
 def commands(points: Sequence[Point]) -> Table[Any]:
     """A row for each run: when, of which code, and the command that repeats it."""
     columns: list[Column[Point]] = [
-        _machine(points),
+        machine_column(points),
         words("started", "started", lambda point: started_at(point.result)),
         words("commit", "commit", lambda point: point.result.commit),
         words("changed", "with changes", _changed, lambda dirty: "yes" if dirty else "no"),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from operator import attrgetter
 
 from roofline.model.points import Point
 from roofline.model.throughputs import apart_by_margins
 from roofline.plots.throughput import KNEE, Curve, Measured, curves, measured_of
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
-from roofline.show.machines import by_machine, machine_names, machine_of
+from roofline.show.machines import by_machine, machine_column
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import signed
 
@@ -51,14 +50,13 @@ class _Step:
         return next((flag.evidence for flag in self.after.point.flags if flag.name == _CLIFF), None)
 
 
-(_RATE,) = pick("samples_per_s")
-_BEFORE: Column[_Step] = _RATE.of(attrgetter("before.point"))
+(_BEFORE,), (_AFTER,) = (pick("samples_per_s", of=f"{side}.point") for side in ("before", "after"))
 _COLUMNS: tuple[Column[_Step], ...] = (
-    *(column.of(attrgetter("after.point")) for column in pick("case", "model", "mode", "precision")),
+    *pick("case", "model", "mode", "precision", of="after.point"),
     number("from_batch", "batch from", "before.batch", dtype="Int64"),
     number("to_batch", "to", "after.batch", dtype="Int64"),
-    Column(name="samples_per_s_before", title="samples/s from", get=_BEFORE.get, show=_RATE.show),
-    Column(name="samples_per_s", title="to", get=_RATE.of(attrgetter("after.point")).get, show=_RATE.show),
+    replace(_BEFORE, name="samples_per_s_before", title="samples/s from"),
+    replace(_AFTER, title="to"),
     number("gain_per_doubling", "gain per doubling", show=signed),
     words("apart", "apart by margins"),
     words("knee", "knee at batch"),
@@ -66,11 +64,11 @@ _COLUMNS: tuple[Column[_Step], ...] = (
 )
 
 
-def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data | None:
+def batch_data(points: Sequence[Point], number_of: Callable[[Point], int | None]) -> Data | None:
     """Throughput of the cases of one machine; None where none has any.
 
     :param points: all rows of its table, in their order.
-    :param numbers: those of the points, by which they are opened.
+    :param number_of: that of a point, by which it is opened.
     """
     measured = _measured(points)
     if not measured:
@@ -93,7 +91,7 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data |
         "scaling": table_data(
             _COLUMNS,
             steps,
-            opens=[numbers[row_of[id(step.after.point)]] for step in steps],
+            opens=[number_of(step.after.point) for step in steps],
             extra=("model", "mode", "precision"),
         ),
     }
@@ -101,10 +99,9 @@ def batch_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data |
 
 def batch_table(points: Sequence[Point]) -> Table[_Step]:
     """The steps of all curves of all machines."""
-    names = machine_names(points)
     rows = [step for own in by_machine(points).values() for step in _steps(curves(_measured(own)))]
-    machines: Column[_Step] = words("machine", get=lambda step: names[machine_of(step.after.point)])
-    return Table(title="Batch scaling", columns=[machines, *_COLUMNS], rows=rows)
+    columns = [machine_column(points, of="after.point"), *_COLUMNS]
+    return Table(title="Batch scaling", columns=columns, rows=rows)
 
 
 def _measured(points: Sequence[Point]) -> list[Measured]:

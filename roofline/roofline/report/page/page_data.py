@@ -201,7 +201,7 @@ class PageData:
         if len(self._sections) == 1:
             return None
         beside = machines_table(self._ordered)
-        case, step = (column.of(_point_of) for column in pick("case", "step_time_s"))
+        case, step = pick("case", "step_time_s", of="point")
         machine, *others = beside.displayed()
         columns: list[Column[Row]] = [case, machine, step, *others]
         opens = [self._panels.number(row.point) for row in beside.rows]
@@ -219,7 +219,7 @@ class PageData:
             numbers = [self._panels.number(point) for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))
-            placed, throughput = roofline_data(section.under), batch_data(points, numbers)
+            placed, throughput = roofline_data(section.under), batch_data(points, self._panels.number)
             yield {
                 "title": printable(title_of(section.machine, section.name)),
                 "cases": table_data(columns, points, opens=numbers, sort_by=_SORT_BY, extra=_EXTRA, ends=_ENDS),
@@ -227,7 +227,7 @@ class PageData:
                 "unknown": _unknown(points),
                 "roofline": placed,
                 "throughput": throughput,
-                "pairs": pairs_data(points, numbers),
+                "pairs": pairs_data(points, self._panels.number),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
 
@@ -260,10 +260,6 @@ class PageData:
     def sessions(self) -> list[Data]:
         """The tables of the cases that have several sessions; the panels have their places."""
         return self._panels.sessions()
-
-
-def _point_of(row: Row) -> Point:
-    return row.point
 
 
 def _host(point: Point) -> str | None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, replace
 
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
@@ -14,7 +13,7 @@ from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.columns import pick
-from roofline.show.machines import by_machine, machine_names, machine_of
+from roofline.show.machines import by_machine, machine_column
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
 
@@ -49,9 +48,8 @@ _KINDS: dict[str, Callable[[Record], bool]] = {
 
 
 def _both(name: str, title: str) -> tuple[Column[_Pair], Column[_Pair]]:
-    (column,) = pick(name)
-    own, other = column.of(attrgetter("point")), column.of(attrgetter("against"))
-    return own, Column(name=f"{name}_against", title=title, get=other.get, show=column.show, right=column.right)
+    (own,), (other,) = pick(name, of="point"), pick(name, of="against")
+    return own, replace(other, name=f"{name}_against", title=title)
 
 
 _CASE, _AGAINST = _both("case", "against")
@@ -61,29 +59,26 @@ _COLUMNS: tuple[Column[_Pair], ...] = (
     *(_CASE, _AGAINST, _STEP, _OTHER_STEP),
     number("time_ratio", "times as long", show=lambda value: f"{significant(value)}x"),
     words("apart", "apart by margins"),
-    *(column.of(attrgetter("point")) for column in pick("input_share")),
+    *pick("input_share", of="point"),
 )
 
 
-def pairs_data(points: Sequence[Point], numbers: Sequence[int | None]) -> Data | None:
+def pairs_data(points: Sequence[Point], number_of: Callable[[Point], int | None]) -> Data | None:
     """A table of the pairs among the cases of one machine; None without any.
 
     :param points: all rows of its table, in their order.
-    :param numbers: those of the points, by which they are opened.
+    :param number_of: that of a point, by which it is opened.
     """
-    number_of = {id(point): number for point, number in zip(points, numbers, strict=True)}
     pairs = [pair for what in _KINDS for pair in _pairs(points, what)]
     if not pairs:
         return None
-    return table_data(_COLUMNS, pairs, opens=[number_of[id(pair.point)] for pair in pairs])
+    return table_data(_COLUMNS, pairs, opens=[number_of(pair.point) for pair in pairs])
 
 
 def pairs_table(points: Sequence[Point]) -> Table[_Pair]:
     """The pairs of all machines."""
-    names = machine_names(points)
     rows = [pair for own in by_machine(points).values() for what in _KINDS for pair in _pairs(own, what)]
-    machines: Column[_Pair] = words("machine", get=lambda pair: names[machine_of(pair.point)])
-    return Table(title="Pairs", columns=[machines, *_COLUMNS], rows=rows)
+    return Table(title="Pairs", columns=[machine_column(points, of="point"), *_COLUMNS], rows=rows)
 
 
 def _pairs(points: Sequence[Point], what: str) -> Iterator[_Pair]:
