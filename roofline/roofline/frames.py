@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import chain, starmap
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
-from roofline.schema.session import Roof
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
 from roofline.show.export import PANDAS_TIME, Values, array, flat, frame, frame_of, frame_of_values, joined
 from roofline.show.kernel_tables import KernelLine, kernels_table
 from roofline.show.operation_tables import Line, operations_table, taken_apart
-from roofline.show.point_tables import ROOF_COLUMNS
+from roofline.show.point_tables import RoofOfFile, all_roofs_table
 from roofline.show.reasons import (
     why_missing,
     why_no_series,
@@ -30,7 +29,7 @@ from roofline.show.reasons import (
     why_not_of_operation,
     why_not_of_roof,
 )
-from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.show.tables import Dtype, Table, plain_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,20 +159,11 @@ class Results:
     @cached_property
     def roofs(self) -> pd.DataFrame:
         """A row for each roof over the cases of a file: measured ones, and published ones where none was."""
-        columns: list[Column[Any]] = [
-            Column(name="machine", title="", get=lambda row: row[0].result.machine_label, dtype="category"),
-            Column(name="file", title="", get=lambda row: row[0].result.name, dtype="category"),
-            *(column.of(lambda row: row[1]) for column in ROOF_COLUMNS),
-            *(column.of(lambda row: row[0]) for column in notes_of(point for point, _ in self._roofs)),
-        ]
-        return frame(columns, self._roofs)
+        return frame_of(self._roofs)
 
     @cached_property
-    def _roofs(self) -> list[tuple[Point, Roof]]:
-        # All cases of a device have the same object of its roofs, and the hash of one takes long.
-        shared = {id(point.roofs): point for point in self.points if point.roofs.roofs}
-        of_files = {(point.result.path, point.roofs.roofs): point for point in shared.values()}
-        return [(point, roof) for point in of_files.values() for roof in point.roofs.roofs]
+    def _roofs(self) -> Table[RoofOfFile]:
+        return all_roofs_table(self.points)
 
     @cached_property
     def machines(self) -> pd.DataFrame:
@@ -301,7 +291,11 @@ _MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any],
     "rounds": (lambda results: cases(results.points), _itself, why_no_series),
     "operations": (lambda results: results._operations.rows, attrgetter("case.point"), why_not_of_operation),
     "kernels": (lambda results: results._kernels.rows, attrgetter("point"), why_not_of_kernel),
-    "roofs": (lambda results: results._roofs, itemgetter(0), lambda row, name: why_not_of_roof(row[1], name)),
+    "roofs": (
+        lambda results: results._roofs.rows,
+        attrgetter("point"),
+        lambda row, name: why_not_of_roof(row.roof, name),
+    ),
     "machines": (lambda results: results._machines, _itself, why_not_of_machine),
 }
 """What the rows of a frame are made of, the point of each, and what says why one has no value in a column."""

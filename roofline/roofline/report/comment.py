@@ -28,13 +28,7 @@ def comment(comparison: Comparison, gate: Gate, longest: int = LONGEST) -> str:
     while len(text) > longest and told:
         told = told[: len(told) // 2]
         text = _text(comparison, gate, told)
-    if len(text) <= longest:
-        return text
-    lines = text[: longest - len(_CUT)].split("\n")
-    return "\n".join(lines[:-1]) + _CUT
-
-
-_CUT = "\n- There is more: it does not fit into a comment\n"
+    return text
 
 
 def _text(comparison: Comparison, gate: Gate, told: Sequence[Compared]) -> str:

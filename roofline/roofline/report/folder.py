@@ -11,7 +11,6 @@ from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
-from roofline.comparison.verdict_table import table
 from roofline.files.writing import Write
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
@@ -19,7 +18,7 @@ from roofline.plots.style import Form, save
 from roofline.report.changes import changes_figure
 from roofline.report.comment import comment
 from roofline.report.dashboards import dashboard_files
-from roofline.report.data_files import csv_files, parquet_files
+from roofline.report.data_files import csv_tables, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
@@ -112,7 +111,6 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
     from roofline.plots.image_files import draw, draw_case, draw_machines
 
     points = tuple(point for _, of_run in runs for point in of_run)
-    results = Results(points)
     paths: list[Path] = []
     notes: list[str] = []
     if few_machines(runs):
@@ -133,23 +131,23 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
         more_paths, more_notes = draw_case(case, points, folder, FORMS, write)
         paths += more_paths
         notes += more_notes
+    costs = costs_table(newest(cases(points))[0], extras.prices)
+    notes += _without_costs(costs, extras.prices)
     most = MOST_ROWS
     frames = []
     try:
-        for name, data in parquet_files(results):
+        for name, data in parquet_files(Results(points)):
             write(folder / name, data)
             frames.append(folder / name)
     except LacksPyarrow as error:
         notes.append(f"no Parquet files: {error}")
         most = sys.maxsize
-    tables = [*csv_files(results, extras.comparison)]
-    if long := [one.name for one in tables if one.rows > most]:
+    tables = [(f"{name}.csv", table) for name, table in csv_tables(points, costs, extras.comparison)]
+    if long := [name for name, table in tables if len(table.rows) > most]:
         notes.append(f"no {', '.join(long)}, of more than {most} rows each: frames/ has their figures as Parquet")
     pictures = [path.name for path in paths if path.suffix == ".png"]
-    short = ((one.name, one.text()) for one in tables if one.rows <= most)
-    costs = costs_table(newest(cases(points))[0], extras.prices)
-    notes += _without_costs(costs, extras.prices)
-    for name, content in chain(short, _texts(runs, points, pictures, costs, extras)):
+    short = ((name, csv_of(table)) for name, table in tables if len(table.rows) <= most)
+    for name, content in chain(short, _texts(runs, points, pictures, extras)):
         write(folder / name, content.encode("utf-8", "backslashreplace"))
         paths.append(folder / name)
     return Written(paths=(*paths, *frames), notes=tuple(notes))
@@ -164,17 +162,14 @@ def _without_costs(costs: Table[Cost], prices: Iterable[str]) -> Iterator[str]:
 
 
 def _texts(
-    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], costs: Table[Cost], extras: Extras
+    runs: Sequence[Run], points: Sequence[Point], pictures: Sequence[str], extras: Extras
 ) -> Iterator[tuple[str, str]]:
-    if costs.rows:
-        yield "costs.csv", csv_of(costs)
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
     against = ""
     if extras.comparison is not None:
         judged = gate(extras.comparison, allow_removed=False, strict=False, in_full=False)
         against = comment(extras.comparison, judged)
         yield "comment.md", against
-        yield "verdicts.csv", csv_of(table(extras.comparison, ""))
     yield DOCUMENT, document(points, report_tables(runs, verbose=few_machines(runs)), pictures, against)
     if extras.dashboards:
         yield from dashboard_files(points)

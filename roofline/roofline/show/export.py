@@ -47,15 +47,8 @@ def json_of(table: Table[Any]) -> str:
 
 def csv_of(table: Table[Any]) -> str:
     """Write the rows as CSV: nothing that a spreadsheet or a terminal would run, and times as they were recorded."""
-    made = frame(
-        [replace(one, dtype="string") if one.dtype == PANDAS_TIME else one for one in table.columns], table.rows
-    )
-    return csv_of_frame(made)
-
-
-def csv_of_frame(given: pd.DataFrame) -> str:
-    """Write a frame as CSV: nothing that a spreadsheet or a terminal would run."""
-    made = given.copy(deep=False)
+    columns = [replace(one, dtype="string") if one.dtype == PANDAS_TIME else one for one in table.columns]
+    made = frame(columns, table.rows)
     for name, values in made.items():
         if values.dtype == "boolean":
             made[name] = values.map({True: "true", False: "false"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from roofline.counters.quantities import QUANTITIES
 from roofline.machine.roof_choice import doubts
@@ -92,6 +92,29 @@ class _Annotated:
     point: Point
     notes: tuple[int, ...]
     block: str = ""
+
+
+class RoofOfFile(NamedTuple):
+    """A roof, and a case under it."""
+
+    point: Point
+    roof: Roof
+
+
+def all_roofs_table(points: Iterable[Point]) -> Table[RoofOfFile]:
+    """A row for each roof over the cases of a file: measured ones, and published ones where none was."""
+    # All cases of a device have the same object of its roofs, and the hash of one takes long.
+    shared = {id(point.roofs): point for point in points if point.roofs.roofs}
+    of_files = {(point.result.path, point.roofs.roofs): point for point in shared.values()}
+    return Table(
+        title="Roofs",
+        columns=[
+            *pick("machine", "file", of="point"),
+            *(column.of(attrgetter("roof")) for column in ROOF_COLUMNS),
+            *notes_of(of_files.values(), of="point"),
+        ],
+        rows=[RoofOfFile(point, roof) for point in of_files.values() for roof in point.roofs.roofs],
+    )
 
 
 def points_table(points: Sequence[Point]) -> Table[Point]:
