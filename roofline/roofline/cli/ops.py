@@ -14,9 +14,7 @@ from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.model.operations import lines_outside
 from roofline.model.points import Point, cases, newest
-from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
 from roofline.show.operation_tables import (
@@ -150,11 +148,10 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
     if taken:
         of_operations = [limits_table(taken[0]), worst_table(taken[0], top, by_kind=by_kind)]
         return _there(*of_operations, *_of_kernels(point, top, by_kind=by_kind), reconciliation_table(point))
-    record, why = point.benchmark.record, left_out[0][1]
-    step_s = point.step_time_s
-    if record is None or record.profile is None or not _shows_outside(record) or step_s is None:
+    why = left_out[0][1]
+    outside = outside_table(point, why, None if plain else top)
+    if outside is None:
         raise NoData(f"{point.id}: {why}. {_MEASURE_AGAIN}")
-    outside = outside_table(point, record.profile, step_s, why, None if plain else top)
     _, counted = _of_kernels(point, top, by_kind=by_kind)
     return [outside] if plain else _there(outside, counted, reconciliation_table(point))
 
@@ -204,13 +201,6 @@ def _why_no_kernels(record: Record, by: By) -> str:
         return f"no kernel in its record has a usable time and number of launches ({counted(len(kernels), 'kernel')})."
     why = record.missing.get("profile", "not kept by the version that measured")
     return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
-
-
-def _shows_outside(record: Record) -> bool:
-    """Whether its operations merely have no times of their own, as in a compiled step, and others were seen."""
-    if record.timing is None or record.profile is None or not usable(record.timing.step_time_s):
-        return False
-    return any(one.time_s is None for one in record.operations) and bool(lines_outside(record.profile))
 
 
 def _draw(points: Sequence[Point], path: Path) -> None:

@@ -74,7 +74,7 @@ class Machines:
         axes.set_xlabel("arithmetic intensity (FLOP/byte)", fontsize=10, color=DARK)
         ends = [
             limits(
-                content.spots,
+                content.placed,
                 [*ceilings_of(content.roofs, content.used), *ceilings_of(self._published[name], content.used)],
                 content.roofs.levels,
             )

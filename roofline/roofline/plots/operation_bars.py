@@ -15,10 +15,11 @@ from roofline.model.operations import Breakdown, TimedOperation, lines_outside, 
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import draw_roofs
-from roofline.plots.roofline_content import Spot
+from roofline.plots.roofline_content import Spot, spot_of
 from roofline.plots.style import DARK, FAINT, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
+from roofline.show.operation_tables import seen_outside
 from roofline.show.step_notes import OUTSIDE, kernel, part_of_step
 from roofline.show.step_notes import heading as title_of
 from roofline.text.printable import printable
@@ -62,12 +63,10 @@ _FONT = 9
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
-    """An operation with arithmetic and enough time; every number is finite and above 0."""
+class _Drawn(Spot):
+    """The spot of an operation with arithmetic and enough time. ``share`` is of the step's time."""
 
     one: TimedOperation
-    intensity: float
-    attained: float
     share: float
 
 
@@ -97,15 +96,53 @@ class Step:
 
     def draw(self, axes: Axes) -> None:
         """Draw its operations and the whole step under the roofs."""
-        whole = _whole(self.point)
-        spots = [Spot(one.intensity, one.intensity, one.attained) for one in self.drawn] + ([whole] if whole else [])
-        used = {one.one.operation.dtype for one in self.drawn} or _dtypes(self.point)
-        draw_roofs(axes, self.point.roofs, spots, used)
-        _draw_operations(axes, self.drawn, whole)
+        whole = spot_of(self.point)
+        spots = [*self.drawn, *([] if whole is None else [whole])]
+        draw_roofs(axes, self.point.roofs, spots, {one.one.operation.dtype for one in self.drawn} or _dtypes(self.point))
+        for one in self.drawn:
+            axes.scatter(
+                [one.low],
+                [one.attained],
+                s=_WHOLE_STEP_AREA * one.share,
+                color=_color(one.one.operation.kind),
+                alpha=0.7,
+                edgecolors="white",
+                linewidths=0.5,
+                zorder=4,
+            )
+        if whole is not None:
+            axes.plot([whole.low, whole.high], [whole.attained] * 2, "|-", color="black", linewidth=1.3, zorder=5)
+            middle = math.sqrt(whole.low * whole.high)
+            axes.plot([middle], [whole.attained], "X", color="black", markeredgecolor="white", markersize=10, zorder=6)
 
     def draw_bars(self, axes: Axes) -> None:
         """Draw where its time goes."""
-        _draw_bars(axes, self.bars)
+        tidy(axes)
+        times, least = [bar.time_s for bar in self.bars], [bar.least_s or 0.0 for bar in self.bars]
+        colors = [bar.color for bar in self.bars]
+        places = range(len(self.bars))
+        axes.barh(places, times, height=0.72, color=colors, alpha=0.45)
+        axes.barh(places, least, height=0.36, color=colors)
+        for place, time_s, least_s in zip(places, times, least, strict=True):
+            of_light = f", speed of light {percent(least_s / time_s)}" if least_s and time_s > 0 else ""
+            axes.annotate(
+                f"{scaled(time_s, 's')}{of_light}",
+                (max(time_s, least_s, 0.0), place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8.5,
+                color=DARK,
+            )
+        longest = max([*times, *least])
+        axes.set_xlim(min(0.0, *times), longest if longest > 0 else 1.0)
+        axes.set_ylim(-0.5, len(self.bars) - 0.5)
+        axes.set_yticks(list(places), [bar.name for bar in self.bars])
+        axes.grid(visible=False, axis="y")
+        axes.locator_params(axis="x", nbins=6)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
+        dark = "; dark: speed of light" if any(least) else ""
+        axes.set_xlabel(f"time of a step (ms){dark}", fontsize=10, color=DARK)
 
 
 def step_of(point: Point) -> Step:
@@ -113,12 +150,11 @@ def step_of(point: Point) -> Step:
 
     :raises ValueError: neither is known, with the reason.
     """
-    record, step_s = point.benchmark.record, point.step_time_s
     if point.step is not None:
         return _of_operations(point, point.step)
-    profile = None if record is None else record.profile
-    if profile is not None and step_s is not None and usable(step_s) and lines_outside(profile):
-        return _of_kernels(point, profile, step_s)
+    if (seen := seen_outside(point)) is not None:
+        return _of_kernels(point, *seen)
+    record = point.benchmark.record
     raise ValueError(f"{point.id}: {'no record of its work' if record is None else why_untimed(record)}")
 
 
@@ -196,62 +232,9 @@ def _drawable(step: Breakdown) -> list[_Drawn]:
         operation, share = one.operation, one.time_s / max(step.step_s, step.operations_s)
         if share < _LEAST_SHARE or not usable(operation.flop) or not usable(operation.byte) or not usable(one.time_s):
             continue
-        drawn.append(_Drawn(one, operation.flop / operation.byte, operation.flop / one.time_s, share))
+        intensity = operation.flop / operation.byte
+        drawn.append(_Drawn(intensity, intensity, operation.flop / one.time_s, one, share))
     return drawn
-
-
-def _whole(point: Point) -> Spot | None:
-    place = point.placement
-    if not place.intensity_low or not place.intensity_high or not place.attained_flop_per_s:
-        return None
-    return Spot(place.intensity_low, place.intensity_high, place.attained_flop_per_s)
-
-
-def _draw_operations(axes: Axes, drawn: Sequence[_Drawn], whole: Spot | None) -> None:
-    for one in drawn:
-        axes.scatter(
-            [one.intensity],
-            [one.attained],
-            s=_WHOLE_STEP_AREA * one.share,
-            color=_color(one.one.operation.kind),
-            alpha=0.7,
-            edgecolors="white",
-            linewidths=0.5,
-            zorder=4,
-        )
-    if whole is not None:
-        axes.plot([whole.low, whole.high], [whole.attained] * 2, "|-", color="black", linewidth=1.3, zorder=5)
-        middle = math.sqrt(whole.low * whole.high)
-        axes.plot([middle], [whole.attained], "X", color="black", markeredgecolor="white", markersize=10, zorder=6)
-
-
-def _draw_bars(axes: Axes, bars: Sequence[_Bar]) -> None:
-    tidy(axes)
-    times, least = [bar.time_s for bar in bars], [bar.least_s or 0.0 for bar in bars]
-    colors = [bar.color for bar in bars]
-    places = range(len(bars))
-    axes.barh(places, times, height=0.72, color=colors, alpha=0.45)
-    axes.barh(places, least, height=0.36, color=colors)
-    for place, time_s, least_s in zip(places, times, least, strict=True):
-        of_light = f", speed of light {percent(least_s / time_s)}" if least_s and time_s > 0 else ""
-        axes.annotate(
-            f"{scaled(time_s, 's')}{of_light}",
-            (max(time_s, least_s, 0.0), place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8.5,
-            color=DARK,
-        )
-    longest = max([*times, *least])
-    axes.set_xlim(min(0.0, *times), longest if longest > 0 else 1.0)
-    axes.set_ylim(-0.5, len(bars) - 0.5)
-    axes.set_yticks(list(places), [bar.name for bar in bars])
-    axes.grid(visible=False, axis="y")
-    axes.locator_params(axis="x", nbins=6)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
-    dark = "; dark: speed of light" if any(least) else ""
-    axes.set_xlabel(f"time of a step (ms){dark}", fontsize=10, color=DARK)
 
 
 def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
@@ -315,7 +298,7 @@ def draw_legend(axes: Axes, step: Step, *, kinds: bool = False) -> None:
     largest = max([*across, 10.0])
     between = max(18.0, sum(across[-2:]) / 2 - _FONT + 4)
     axes.legend(
-        handles=[*named, *_legend(step.drawn, _whole(step.point))],
+        handles=[*named, *_legend(step.drawn, spot_of(step.point))],
         fontsize=_FONT,
         labelspacing=between / _FONT,
         handletextpad=max(2.0, largest / 2 / _FONT),

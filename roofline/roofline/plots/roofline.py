@@ -41,7 +41,7 @@ class Roofline:
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``; no roofs and no points are no error."""
         content = self._content
-        draw_roofs(axes, content.roofs, content.spots, content.used)
+        draw_roofs(axes, content.roofs, content.placed, content.used)
         for one in content.placed:
             _draw_point(axes, one, self._style)
         if not content.placed:

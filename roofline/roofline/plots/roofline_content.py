@@ -28,14 +28,19 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A point that can be drawn; every number is finite and above 0."""
+class Placed(Spot):
+    """The spot of a point that can be drawn."""
 
     point: Point
     record: Record
-    low: float
-    high: float
-    attained: float
+
+
+def spot_of(point: Point) -> Spot | None:
+    """Where the whole step stands; None where that isn't known."""
+    place = point.placement
+    if not place.intensity_low or not place.intensity_high or not place.attained_flop_per_s:
+        return None
+    return Spot(place.intensity_low, place.intensity_high, place.attained_flop_per_s)
 
 
 class Content:
@@ -51,7 +56,6 @@ class Content:
         self.roofs, whose = _newest_roofs(shown)
         works = (one.record.work for one in self.placed)
         self.used = {dtype for work in works if work is not None for dtype in work.dtypes}
-        self.spots = [Spot(one.low, one.high, one.attained) for one in self.placed]
         about = (runs_of(shown), whose)
         self.lines = ["bar: range of the intensity, from most to least bytes", *(line for line in about if line)]
         self.footer = _footer(left_out, self.roofs.notices, self.roofs.why_none)
@@ -61,13 +65,13 @@ def _sorted_out(points: Sequence[Point]) -> tuple[list[Placed], list[tuple[Point
     drawn: list[Placed] = []
     left_out: list[tuple[Point, str]] = []
     for point in points:
-        place, record = point.placement, point.benchmark.record
+        record, spot = point.benchmark.record, spot_of(point)
         if point.mode == "roof":
             continue
         if point.why_not_drawn is not None:
             left_out.append((point, point.why_not_drawn))
-        elif record and place.intensity_low and place.intensity_high and place.attained_flop_per_s:
-            drawn.append(Placed(point, record, place.intensity_low, place.intensity_high, place.attained_flop_per_s))
+        elif record is not None and spot is not None:
+            drawn.append(Placed(spot.low, spot.high, spot.attained, point, record))
     return drawn, left_out
 
 

@@ -16,6 +16,7 @@ from roofline.model.operations import (
     why_untimed,
 )
 from roofline.model.points import Point
+from roofline.schema.amounts import usable
 from roofline.schema.record import OutsideTime, Profile
 from roofline.show import step_notes
 from roofline.show.columns import notes_of, pick
@@ -113,13 +114,26 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
     )
 
 
-def outside_table(
-    point: Point, profile: Profile, step_s: float, why: str, top: int | None = None
-) -> Table[OutsideTime]:
-    """What the profiler saw of a step whose operations have no times of their own, such as a compiled one.
+def seen_outside(point: Point) -> tuple[Profile, float] | None:
+    """The profile of a step whose operations have no times of their own, such as a compiled one, and the timed step in
+    seconds; None where nothing else was seen of it, either.
+    """
+    record, step_s = point.benchmark.record, point.step_time_s
+    profile = None if record is None else record.profile
+    if point.step is not None or profile is None or step_s is None or not usable(step_s) or not lines_outside(profile):
+        return None
+    return profile, step_s
 
+
+def outside_table(point: Point, why: str, top: int | None = None) -> Table[OutsideTime] | None:
+    """What `seen_outside` has of a case; None where that is nothing.
+
+    :param why: what says why its operations have no times.
     :param top: rows to show before all others stand in one; None: all.
     """
+    if (found := seen_outside(point)) is None:
+        return None
+    profile, step_s = found
     seen = lines_outside(profile)
 
     def together(rest: Sequence[OutsideTime], _: str) -> OutsideTime:

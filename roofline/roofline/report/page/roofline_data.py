@@ -32,7 +32,7 @@ def roofline_data(points: Sequence[Point]) -> Data:
     ceilings, levels = ceilings_of(content.roofs, content.used), content.roofs.levels
     published = published_beside(points, [*ceilings, *levels])
     more = [one for one in published if one.kind == "flop"]
-    x_low, x_high, y_low, y_high = limits(content.spots, [*ceilings, *more], levels)
+    x_low, x_high, y_low, y_high = limits(content.placed, [*ceilings, *more], levels)
     top = max((ceiling.value for ceiling in ceilings), default=y_high)
     return {
         "x": [x_low, x_high],

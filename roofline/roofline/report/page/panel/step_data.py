@@ -10,7 +10,6 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.model.speed_of_light import least
 from roofline.report.page.cells import Data, table_data
-from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.kernel_tables import kernel_table, reconciliation_table
 from roofline.show.operation_tables import Line, brief, limits_table, outside_table, taken_apart, worst_table
@@ -74,15 +73,14 @@ def step_data(point: Point) -> list[Data]:
 def _operations(point: Point, record: Record) -> Iterator[Data]:
     """By what bounds it and by operation, as far as times were recorded; without any, by their speed of light."""
     taken, left_out = taken_apart([point])
-    profile, step_s = record.profile, point.step_time_s
     if taken:
         yield _titled(limits_table(taken[0]))
         worst = worst_table(taken[0], _MOST, by_kind=False)
         # The last row is the whole step.
         shape = [column for column in worst.columns if column.name in _SHAPE]
         yield _titled(worst, bars=(_TIME, _LIGHT), rows=len(worst.rows) - 1, sort_by={"name": _OPERATION}, ends=shape)
-    elif profile is not None and profile.outside and step_s is not None and usable(step_s):
-        yield _titled(outside_table(point, profile, step_s, left_out[0][1], _MOST), bars=(_TIME,))
+    elif (outside := outside_table(point, left_out[0][1], _MOST)) is not None:
+        yield _titled(outside, bars=(_TIME,))
     elif point.sol.method == "operations" and point.sol.time_s:
         yield _titled(_light_table(record, point.roofs, point.sol.time_s, left_out[0][1]), bars=(_LIGHT,))
 
