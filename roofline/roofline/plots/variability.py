@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point
-from roofline.plots.layout import figure_of
-from roofline.plots.style import DARK, FAINT, handle, tidy
+from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
+from roofline.plots.style import handle
 from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
-from roofline.text.printable import printable
-from roofline.text.units import counted, significant
-from roofline.text.wrapping import begin_of
+from roofline.text.units import counted
 from roofline.timing.step_time import has_times, plain_times_s
 
 if TYPE_CHECKING:
@@ -26,18 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-MOST_ROWS = 60
-_ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.32, 1.6, 4.3, -2.35
+_ROW, _LEAST_HEIGHT = 0.32, 1.6
 """Inches."""
-_NAME, _LAST = 46, 18
-"""Characters of a name that there is room for, and those of its end that are kept."""
 _TAKEN = 0.7
 """Share of its row that a case's rounds take."""
-_LINEAR = 0.3
-"""Up to differences of this the axis is linear; beyond, it is logarithmic above `_KNEE`."""
-_KNEE = 0.1
-_TICKS = (0.05, 0.1, 1.0, 10.0, 100.0)
-"""Beyond `_LINEAR`. More would lie on each other."""
 _ROUND, _DISTURBED, _STEP_TIME = "#0072B2", "#D55E00", "#000000"
 
 
@@ -59,10 +49,10 @@ class _Row:
     sessions: tuple[_Session, ...]
 
     @property
-    def furthest(self) -> float:
-        """The largest difference of a round from the median, relative."""
-        times = [time_s for one in self.sessions for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)]
-        return max(abs(time_s / self.median_s - 1) for time_s in times)
+    def changes(self) -> list[float]:
+        """The difference of each time from the median, relative."""
+        times = (time_s for one in self.sessions for time_s in (*one.rounds_s, *one.repeats_s, one.step_s))
+        return [time_s / self.median_s - 1 for time_s in times]
 
 
 class Variability:
@@ -76,7 +66,7 @@ class Variability:
         rows = _rows_of(points)
         if not rows:
             raise ValueError("no rounds to draw: no case has the times of its rounds")
-        kept = {id(row) for row in sorted(rows, key=lambda row: -row.furthest)[:MOST_ROWS]}
+        kept = {id(row) for row in sorted(rows, key=lambda row: -max(map(abs, row.changes)))[:MOST_ROWS]}
         self.rows = [row for row in rows if id(row) in kept]
         self.lines = [
             "time of a step in each round, relative to the case's median; in a row, rounds in their order from the top"
@@ -94,21 +84,11 @@ class Variability:
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
-        tidy(axes)
-        axes.grid(visible=False, axis="y")
         for place, row in enumerate(self.rows):
             _draw_row(axes, place, row)
-        axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
-        axes.set_ylim(len(self.rows) - 0.4, -0.6)
-        axes.set_yticks(range(len(self.rows)), [row.label for row in self.rows], fontsize=8.5)
-        times = [
-            time_s / row.median_s - 1
-            for row in self.rows
-            for one in row.sessions
-            for time_s in (*one.rounds_s, *one.repeats_s, one.step_s)
-        ]
-        percent_axis(axes, times)
-        axes.set_xlabel("step time relative to the case's median (%)", fontsize=10, color=DARK)
+        changes = [change for row in self.rows for change in row.changes]
+        labels, remarks = [row.label for row in self.rows], [_remark(row) for row in self.rows]
+        draw_rows(axes, labels, remarks, changes, "step time relative to the case's median")
 
 
 def has_rounds(points: Sequence[Point]) -> bool:
@@ -125,7 +105,7 @@ def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
         panel = Variability(points)
     except ValueError:
         return None
-    return figure_of(panel, title, height=panel.height, width=_WIDTH, left=_LEFT)
+    return rows_figure(panel, title, panel.height)
 
 
 def _rows_of(points: Sequence[Point]) -> list[_Row]:
@@ -151,24 +131,6 @@ def _rows_of(points: Sequence[Point]) -> list[_Row]:
             label = machine if one_case and machine else row_label(point.id, machine)
             rows.append(_Row(label, median_s, tuple(group)))
     return rows
-
-
-def row_label(name: str, machine: str) -> str:
-    """A name and a machine in the room left of a row.
-
-    :param machine: empty where all rows are of one.
-    """
-    end = f" · {_shortened(machine, _NAME // 2)}" if machine else ""
-    return _shortened(name, _NAME - len(end)) + end
-
-
-def _shortened(name: str, room: int) -> str:
-    """Its beginning and its end: batch size and precision, by which the cases of a model differ, stand last."""
-    name = printable(name)
-    if begin_of(name, room) == name:
-        return name
-    last = begin_of(name[::-1], _LAST)[::-1]
-    return f"{begin_of(name, room - _LAST - 1)}…{last}"
 
 
 def _session_of(point: Point) -> _Session | None:
@@ -223,21 +185,17 @@ def _draw_row(axes: Axes, place: int, row: _Row) -> None:
             label="_step time",
         )
         begin = end
-    disturbed_rounds = sum(sum(one.disturbed) for one in row.sessions)
-    sessions = f", {len(row.sessions)} sessions" if len(row.sessions) > 1 else ""
-    marked = f", {disturbed_rounds} disturbed" if disturbed_rounds else ""
-    invalid = "" if all(one.point.valid for one in row.sessions) else ", invalid"
-    axes.annotate(
-        f"{counted(count, 'round')}{sessions}{marked}{invalid}",
-        (1, place),
-        xycoords=("axes fraction", "data"),
-        xytext=(6, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8,
-        color=DARK,
-        annotation_clip=False,
-    )
+
+
+def _remark(row: _Row) -> str:
+    disturbed = sum(sum(one.disturbed) for one in row.sessions)
+    parts = [
+        counted(sum(len(one.rounds_s) for one in row.sessions), "round"),
+        *([f"{len(row.sessions)} sessions"] if len(row.sessions) > 1 else []),
+        *([f"{disturbed} disturbed"] if disturbed else []),
+        *([] if all(one.point.valid for one in row.sessions) else ["invalid"]),
+    ]
+    return ", ".join(parts)
 
 
 _REPEAT: dict[str, Any] = {
@@ -246,29 +204,6 @@ _REPEAT: dict[str, Any] = {
     "markeredgecolor": _STEP_TIME,
     "markeredgewidth": 1.0,
 }
-
-
-def percent_axis(axes: Axes, changes: Sequence[float]) -> None:
-    """A horizontal axis of relative differences, in percent, that has 0 and all of ``changes``: linear where they are
-    small, logarithmic on both sides of 0 where one is large.
-    """
-    low, high = min(0.0, *changes), max(0.0, *changes)
-    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else _percent(value))
-    if max(high, -low) <= _LINEAR:
-        pad = 0.04 * (high - low) or 0.01
-        axes.set_xlim(low - pad, high + pad)
-        return
-    formatter = axes.xaxis.get_major_formatter()
-    axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
-    axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
-    axes.set_xticks([*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)])
-    axes.xaxis.set_major_formatter(formatter)
-    axes.minorticks_off()
-
-
-def _percent(share: float) -> str:
-    text = significant(abs(100 * share), 3) if abs(share) < 1 else f"{abs(100 * share):.0f}"
-    return f"{'−' if share < 0 else '+'}{text.rstrip('0').rstrip('.') if '.' in text else text}"  # noqa: RUF001
 
 
 def _legend(*, disturbed: bool, repeats: bool) -> list[Line2D]:

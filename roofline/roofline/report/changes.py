@@ -10,17 +10,15 @@ from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.verdict_table import sentence
-from roofline.plots.layout import figure_of
-from roofline.plots.style import DARK, FAINT, handle, tidy
-from roofline.plots.variability import percent_axis, row_label
+from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
+from roofline.plots.style import FAINT, handle
 from roofline.text.units import counted, percent, signed_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_ROWS = 60
-_ROW, _LEAST_HEIGHT, _WIDTH, _LEFT = 0.26, 1.2, 4.3, -2.35
+_ROW, _LEAST_HEIGHT = 0.26, 1.2
 """Inches."""
 _STYLE: dict[Outcome, tuple[str, str]] = {
     "slower": ("#D55E00", "v"),
@@ -40,7 +38,7 @@ def changes_figure(comparison: Comparison) -> Figure | None:
     if not rows:
         return None
     changes = _Changes(comparison, rows)
-    return figure_of(changes, sentence(comparison), height=changes.height, width=_WIDTH, left=_LEFT)
+    return rows_figure(changes, sentence(comparison), max(_LEAST_HEIGHT, _ROW * len(changes.rows)))
 
 
 class _Changes:
@@ -52,7 +50,7 @@ class _Changes:
     def __init__(self, comparison: Comparison, rows: Sequence[tuple[Compared, Effect | ExactChange]]) -> None:
         self._confidence = comparison.settings.confidence
         self._least = comparison.settings.least_effect
-        self._rows = rows[:MOST_ROWS]
+        self.rows = rows[:MOST_ROWS]
         self._title = comparison.figure.title
         self._names = comparison.machine_names if len(comparison.machines) > 1 else {}
         self.lines = [
@@ -60,48 +58,28 @@ class _Changes:
             f" than {percent(self._least)}, it does not matter"
         ]
         without = len(comparison.cases) - len(rows)
-        below = len(rows) - len(self._rows)
+        below = len(rows) - len(self.rows)
         self.footer = [f"Not drawn, without an estimate: {counted(without, 'case')}"] * bool(without)
         self.footer += [f"Not drawn, for want of room: {counted(below, 'case')}"] * bool(below)
-        drawn = {case.outcome for case, _ in self._rows}
+        drawn = {case.outcome for case, _ in self.rows}
         self.legend = [
             handle(outcome, color=color, marker=marker)
             for outcome, (color, marker) in _STYLE.items()
             if outcome in drawn
         ]
 
-    @property
-    def height(self) -> float:
-        """Inches of the axes."""
-        return max(_LEAST_HEIGHT, _ROW * len(self._rows))
-
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
-        tidy(axes)
-        axes.grid(visible=False, axis="y")
-        ends = [self._ends(effect) for _, effect in self._rows]
-        for place, ((case, effect), (low, high)) in enumerate(zip(self._rows, ends, strict=True)):
+        ends = [self._ends(effect) for _, effect in self.rows]
+        for place, ((case, effect), (low, high)) in enumerate(zip(self.rows, ends, strict=True)):
             color, marker = _STYLE[case.outcome]
             axes.plot([low, high], [place, place], color=color, linewidth=1.6, zorder=3)
             axes.plot([effect.ratio - 1], [place], marker, color=color, markersize=6, zorder=4)
-            axes.annotate(
-                signed_range((low, high)),
-                (1, place),
-                xycoords=("axes fraction", "data"),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=DARK,
-                annotation_clip=False,
-            )
         for place_of_line in (-self._least, self._least):
             axes.axvline(place_of_line, color=FAINT, linewidth=1, linestyle="--", zorder=1)
-        axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
-        axes.set_ylim(len(self._rows) - 0.4, -0.6)
-        axes.set_yticks(range(len(self._rows)), [self._label(case) for case, _ in self._rows], fontsize=8.5)
-        percent_axis(axes, [-self._least, self._least, *(end for both in ends for end in both)])
-        axes.set_xlabel(f"change of the {self._title} (%)", fontsize=10, color=DARK)
+        labels, remarks = [self._label(case) for case, _ in self.rows], [signed_range(both) for both in ends]
+        changes = [-self._least, self._least, *(end for both in ends for end in both)]
+        draw_rows(axes, labels, remarks, changes, f"change of the {self._title}")
 
     def _ends(self, effect: Effect | ExactChange) -> tuple[float, float]:
         low, high = effect.interval(self._confidence)

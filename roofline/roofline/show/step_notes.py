@@ -14,7 +14,7 @@ from roofline.model.speed_of_light import compiled
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Counters, Profile, Record
 from roofline.text.units import counted, percent, scaled, shares, significant
-from roofline.text.wrapping import begin_of
+from roofline.text.wrapping import cut
 
 OUTSIDE = "outside of operations"
 
@@ -40,16 +40,8 @@ def short(name: str) -> str:
 
 
 def kernel(name: str, width: int) -> str:
-    """A kernel's name in at most ``width`` columns of a terminal. It keeps its end, for those of inductor's end in a
-    number:
-
-    >>> kernel("triton_red_fused_convolution_backward_17", 24)
-    'triton_red_fus…ckward_17'
-    """
-    if begin_of(name, width) == name:
-        return name
-    begin, end = begin_of(name, width - 10), begin_of(name[::-1], 9)
-    return f"{begin}…{end[::-1]}"
+    """A kernel's name in at most ``width`` columns of a terminal. Those of inductor end in a number."""
+    return cut(name, width, last=9)
 
 
 def plain_kernel(name: str) -> str:

@@ -20,17 +20,24 @@ def wrapped(text: str, width: int, *, indent: str = "", break_words: bool = True
     return [f"{hanging if index else indent}{line}" for index, line in enumerate(lines)] if any(lines) else []
 
 
-def cut(text: str, width: int) -> str:
-    """``text`` in at most ``width`` columns; ``…`` stands for an end that doesn't fit.
+def cut(text: str, width: int, last: int = 0) -> str:
+    """``text`` in at most ``width`` columns; ``…`` stands for what doesn't fit.
+
+    :param last: columns of its end that are kept, by which long names may differ.
 
     >>> cut("aten::convolution_backward", 12)
     'aten::convo…'
+    >>> cut("triton_red_fused_convolution_backward_17", 24, last=9)
+    'triton_red_fus…ckward_17'
     """
-    begin = begin_of(text, width)
-    return text if begin == text else f"{begin_of(text, width - 1)}…"
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    return f"{_begin_of(text, width - last - 1)}…{_begin_of(text[::-1], last)[::-1]}"
 
 
-def begin_of(text: str, width: int) -> str:
+def _begin_of(text: str, width: int) -> str:
     """As many of its first characters as take at most ``width`` columns."""
     from rich.cells import cell_len, set_cell_size
 

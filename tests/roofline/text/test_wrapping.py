@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from roofline.text.wrapping import begin_of, cut, wrapped
+from roofline.text.wrapping import cut, wrapped
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,10 @@ def test_cut(text: str, width: int, shown: str) -> None:
     assert cut(text, width) == shown
 
 
-def test_begin_of() -> None:
-    """As much as fits: half a wide character is none, a mark stays with its letter."""
-    assert begin_of("ab核", 3) == "ab"
-    assert begin_of("ab核", 4) == "ab核"
-    assert begin_of("e\u0301x", 1) == "e\u0301"
-    assert begin_of("x", 0) == ""
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("abcdefgh", "abcdefgh"), ("abcdefghi", "abcd…ghi"), ("ab核核核核x", "ab核…核x"), ("e\u0301" * 9, "e\u0301" * 4 + "…" + "e\u0301" * 3)],
+)
+def test_an_end_is_kept_where_it_tells_names_apart(text: str, shown: str) -> None:
+    """Half a wide character is none, a mark stays with its letter."""
+    assert cut(text, 8, last=3) == shown

@@ -1,0 +1,88 @@
+"""Axes with a row for each case, the first at the top, and relative differences across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from roofline.plots.layout import Panel, figure_of
+from roofline.plots.style import DARK, FAINT, tidy
+from roofline.text.printable import printable
+from roofline.text.wrapping import cut
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_ROWS = 60
+_WIDTH, _LEFT = 4.3, -2.35
+"""Inches of the axes, and where the title begins beside their left edge."""
+_NAME, _LAST = 46, 18
+"""Characters of a name that there is room for, and those of its end that are kept: batch size and precision, by which
+the cases of a model differ, stand last."""
+_LINEAR = 0.3
+"""Up to differences of this the axis is linear; beyond, it is logarithmic above `_KNEE`."""
+_KNEE = 0.1
+_TICKS = (0.05, 0.1, 1.0, 10.0, 100.0)
+"""Beyond `_LINEAR`. More would lie on each other."""
+
+
+def rows_figure(panel: Panel, title: str, height: float) -> Figure:
+    """A figure of rows.
+
+    :param height: of the axes in inches.
+    """
+    return figure_of(panel, title, height=height, width=_WIDTH, left=_LEFT)
+
+
+def row_label(name: str, machine: str) -> str:
+    """A name and a machine in the room left of a row.
+
+    :param machine: empty where all rows are of one.
+    """
+    end = f" · {cut(printable(machine), _NAME // 2, _LAST)}" if machine else ""
+    return cut(printable(name), _NAME - len(end), _LAST) + end
+
+
+def draw_rows(axes: Axes, labels: Sequence[str], remarks: Sequence[str], changes: Sequence[float], title: str) -> None:
+    """Make ``axes`` those of rows.
+
+    :param labels: of the rows.
+    :param remarks: a text on the right of each row.
+    :param changes: what the axis has room for.
+    :param title: of the axis of changes, which is in percent.
+    """
+    tidy(axes)
+    axes.grid(visible=False, axis="y")
+    for place, remark in enumerate(remarks):
+        axes.annotate(
+            remark,
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=DARK,
+            annotation_clip=False,
+        )
+    axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_yticks(range(len(labels)), labels, fontsize=8.5)
+    _percent_axis(axes, changes)
+    axes.set_xlabel(f"{title} (%)", fontsize=10, color=DARK)
+
+
+def _percent_axis(axes: Axes, changes: Sequence[float]) -> None:
+    """Linear where changes are small, logarithmic on both sides of 0 where one is large."""
+    low, high = min(0.0, *changes), max(0.0, *changes)
+    if max(high, -low) <= _LINEAR:
+        pad = 0.04 * (high - low) or 0.01
+        axes.set_xlim(low - pad, high + pad)
+    else:
+        axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
+        axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
+        axes.set_xticks([*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)])
+        axes.minorticks_off()
+    # A scale brings a formatter of its own.
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{100 * value:+.3g}")
