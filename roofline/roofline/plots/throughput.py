@@ -12,7 +12,7 @@ from roofline.model.points import Point, runs_of
 from roofline.model.throughputs import NEAR_BEST, knee
 from roofline.plots.layout import beside, draw_heading, width_of
 from roofline.plots.style import DARK, PLAIN, Style, new_figure, number_axis, tidy, variant
-from roofline.schema.record import Mode
+from roofline.schema.record import Case, Mode
 from roofline.text.units import percent, significant
 
 if TYPE_CHECKING:
@@ -29,13 +29,11 @@ MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
+    """A case's samples per second, and one standard deviation."""
+
     point: Point
-    model: str
-    mode: Mode
-    precision: str
+    case: Case
     variant: str
-    batch: int
-    unit: str
     rate: float
     deviation: float
 
@@ -67,9 +65,7 @@ class Throughput:
     footer = ()
 
     def __init__(self, points: Sequence[Point], mode: Mode, style: Style) -> None:
-        found = [(point, one) for point in points if (one := measured_of(point)) is not None and one.mode == mode]
-        self.points = [point for point, _ in found]
-        self.measured = [one for _, one in found]
+        self.measured = [one for one in all_measured(points) if one.case.mode == mode]
         self.mode, self._style = mode, style
         self.knees = [curve.knee for curve in curves(self.measured) if curve.knee is not None]
         self.lines = _how_to_read([self])
@@ -79,7 +75,7 @@ class Throughput:
         """Draw on ``axes``."""
         _draw(axes, self.measured, self.knees, self._style)
         axes.set_title(MODES[self.mode], fontsize=10.5, color=DARK, loc="left")
-        units = {one.unit for one in self.measured}
+        units = {one.case.sample_unit for one in self.measured}
         axes.set_ylabel(f"{units.pop() if len(units) == 1 else 'sample'}s/s", fontsize=10, color=DARK)
 
 
@@ -90,13 +86,13 @@ _RING: dict[str, Any] = {"markersize": 13, "fillstyle": "none", "markeredgewidth
 
 def _how_to_read(panels: Sequence[Throughput]) -> list[str]:
     ring = [f"ring: {KNEE}"] if any(panel.knees for panel in panels) else []
-    runs = runs_of(point for panel in panels for point in panel.points)
+    runs = runs_of(one.point for panel in panels for one in panel.measured)
     return [_READ_IT, *ring, *filter(None, [runs])]
 
 
 def modes_of(points: Sequence[Point]) -> list[Mode]:
     """List the modes of which a case has a throughput. A loader alone is no case: it has no throughput of a model."""
-    found = {one.mode for point in points if (one := measured_of(point)) is not None}
+    found = {one.case.mode for one in all_measured(points)}
     return [mode for mode in MODES if mode in found]
 
 
@@ -123,32 +119,33 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
 
 
 def _legend(measured: Sequence[Measured], style: Style) -> list[Line2D]:
-    handles = style.model_handles(one.model for one in measured)
-    handles += style.precision_handles(one.precision for one in measured)
+    handles = style.model_handles(one.case.model for one in measured)
+    handles += style.precision_handles(one.case.precision for one in measured)
     handles += style.variant_handles((one.variant for one in measured), lines=True)
     return handles
 
 
-def measured_of(point: Point) -> Measured | None:
+def all_measured(points: Sequence[Point]) -> list[Measured]:
+    """Those of the cases that have a throughput."""
+    return [one for point in points if (one := _measured(point)) is not None]
+
+
+def _measured(point: Point) -> Measured | None:
     record, rate = point.benchmark.record, point.samples_per_s
     if record is None or rate is None or not point.valid or record.case.batch < 1:
         return None
-    case = record.case
-    deviation = rate * (point.spread or 0.0)
-    return Measured(
-        point, case.model, case.mode, case.precision, variant(record), case.batch, case.sample_unit, rate, deviation
-    )
+    return Measured(point, record.case, variant(record), rate, rate * (point.spread or 0.0))
 
 
 def curves(measured: Sequence[Measured]) -> list[Curve]:
     """Throughputs of one machine as curves; a series with several workloads of one batch size is none."""
     series: dict[tuple[str, ...], list[Measured]] = {}
     for one in measured:
-        series.setdefault((one.model, one.mode, one.precision, one.variant, one.unit), []).append(one)
+        series.setdefault((one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit), []).append(one)
     found = []
     for of in series.values():
-        if 1 < len({one.batch for one in of}) == len(of):
-            in_order = sorted(of, key=lambda one: one.batch)
+        if 1 < len({one.case.batch for one in of}) == len(of):
+            in_order = sorted(of, key=lambda one: one.case.batch)
             found.append(Curve(tuple(in_order), knee([one.point for one in in_order])))
     return found
 
@@ -160,7 +157,7 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
     assert figure is not None
     tidy(axes)
     rates = [one.rate for one in measured]
-    batches = sorted({one.batch for one in measured})
+    batches = sorted({one.case.batch for one in measured})
     axes.set_xscale("log", base=2)
     axes.set_xticks(batches, [str(batch) for batch in batches])
     axes.minorticks_off()
@@ -171,18 +168,18 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
         axes.set_ylim(0, max(one.rate + one.deviation for one in measured) * 1.1)
         axes.yaxis.set_major_formatter(lambda value, _: significant(value, 2) if value % 1 else f"{value:.0f}")
     axes.set_xlabel("batch size", fontsize=10, color=DARK)
-    series = sorted({(one.model, one.precision, one.variant) for one in measured})
+    series = sorted({(one.case.model, one.case.precision, one.variant) for one in measured})
     step = _side_step(batches, len(series), width_of(axes))
     for index, (model, precision, named) in enumerate(series):
         aside = (index - (len(series) - 1) / 2) * step
         line = sorted(
-            (one for one in measured if (one.model, one.precision, one.variant) == (model, precision, named)),
-            key=lambda one: one.batch,
+            (one for one in measured if (one.case.model, one.case.precision, one.variant) == (model, precision, named)),
+            key=lambda one: one.case.batch,
         )
         # Beside each other, else one hides the other's bar.
         transform = axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
         axes.errorbar(
-            [one.batch for one in line],
+            [one.case.batch for one in line],
             [one.rate for one in line],
             yerr=[one.deviation or math.nan for one in line],  # a spread that isn't known is no spread of 0
             color=style.color(model),
@@ -194,14 +191,14 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
             markeredgewidth=0.6 if named == PLAIN else 1.0,
             linewidth=1.4,
             # Several workloads of one batch size have no line between them.
-            linestyle=style.line(named) if len({one.batch for one in line}) == len(line) else "",
+            linestyle=style.line(named) if len({one.case.batch for one in line}) == len(line) else "",
             elinewidth=1.2,
             capsize=3,
             transform=transform,
         )
         rings = [one for one in line if one in knees]
         if rings:
-            across, up = [one.batch for one in rings], [one.rate for one in rings]
+            across, up = [one.case.batch for one in rings], [one.rate for one in rings]
             axes.plot(across, up, "o", markeredgecolor=style.color(model), transform=transform, **_RING)
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from roofline.model.points import Point
 from roofline.model.throughputs import apart_by_margins
-from roofline.plots.throughput import KNEE, Curve, Measured, curves, measured_of
+from roofline.plots.throughput import KNEE, Curve, Measured, all_measured, curves
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.columns import pick
 from roofline.show.machines import by_machine, machine_column
@@ -37,7 +37,7 @@ class _Step:
     @property
     def gain_per_doubling(self) -> float:
         """Relative gain of samples per second if the batch is doubled; as many times as lie between both, alike."""
-        return float(self.ratio ** (1 / math.log2(self.after.batch / self.before.batch)) - 1)
+        return float(self.ratio ** (1 / math.log2(self.after.case.batch / self.before.case.batch)) - 1)
 
     @property
     def apart(self) -> str:
@@ -53,8 +53,8 @@ class _Step:
 (_BEFORE,), (_AFTER,) = (pick("samples_per_s", of=f"{side}.point") for side in ("before", "after"))
 _COLUMNS: tuple[Column[_Step], ...] = (
     *pick("case", "model", "mode", "precision", of="after.point"),
-    number("from_batch", "batch from", "before.batch", dtype="Int64"),
-    number("to_batch", "to", "after.batch", dtype="Int64"),
+    number("from_batch", "batch from", "before.case.batch", dtype="Int64"),
+    number("to_batch", "to", "after.case.batch", dtype="Int64"),
     replace(_BEFORE, name="samples_per_s_before", title="samples/s from"),
     replace(_AFTER, title="to"),
     number("gain_per_doubling", "gain per doubling", show=signed),
@@ -70,7 +70,7 @@ def batch_data(points: Sequence[Point], number_of: Callable[[Point], int | None]
     :param points: all rows of its table, in their order.
     :param number_of: that of a point, by which it is opened.
     """
-    measured = _measured(points)
+    measured = all_measured(points)
     if not measured:
         return None
     row_of = {id(point): row for row, point in enumerate(points)}
@@ -80,7 +80,7 @@ def batch_data(points: Sequence[Point], number_of: Callable[[Point], int | None]
         "points": [
             {
                 "row": row_of[id(one.point)],
-                "batch": one.batch,
+                "batch": one.case.batch,
                 "rate": rounded(one.rate),
                 "deviation": rounded(one.deviation),
                 **({"knee": True} if one in knees else {}),
@@ -99,13 +99,9 @@ def batch_data(points: Sequence[Point], number_of: Callable[[Point], int | None]
 
 def batch_table(points: Sequence[Point]) -> Table[_Step]:
     """The steps of all curves of all machines."""
-    rows = [step for own in by_machine(points).values() for step in _steps(curves(_measured(own)))]
+    rows = [step for own in by_machine(points).values() for step in _steps(curves(all_measured(own)))]
     columns = [machine_column(points, of="after.point"), *_COLUMNS]
     return Table(title="Batch scaling", columns=columns, rows=rows)
-
-
-def _measured(points: Sequence[Point]) -> list[Measured]:
-    return [one for point in points if (one := measured_of(point)) is not None]
 
 
 def _steps(found: Sequence[Curve]) -> list[_Step]:
@@ -121,5 +117,5 @@ def _told(curve: Curve) -> str:
     if curve.place is None:
         return "margins too wide"
     if curve.knee is None:
-        return f"above {curve.measured[-2].batch}"
-    return f"{curve.knee.batch} or less" if curve.place == 0 else str(curve.knee.batch)
+        return f"above {curve.measured[-2].case.batch}"
+    return f"{curve.knee.case.batch} or less" if curve.place == 0 else str(curve.knee.case.batch)
