@@ -11,11 +11,11 @@ from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.report.page.batch_data import batch_table
 from roofline.report.page.pairs_data import pairs_table
-from roofline.report.page.remarks import REMARK_COLUMNS, remarks
+from roofline.report.page.remarks import attention_table
 from roofline.show.costs import Cost
 from roofline.show.export import as_parquet
 from roofline.show.kernel_tables import kernels_table
-from roofline.show.machines import machine_names, machine_of, machines_table, roofs_alone
+from roofline.show.machines import machine_of, machines_table
 from roofline.show.operation_tables import operations_table, taken_apart
 from roofline.show.point_tables import all_roofs_table, metrics_table, points_table
 from roofline.show.tables import Table
@@ -29,14 +29,13 @@ def csv_tables(
     :param points: of all results.
     :param comparison: of the results with a baseline.
     """
-    shown, bare = cases(points), roofs_alone(points)
+    shown = cases(points)
     latest, _ = newest(shown)
-    found = remarks(latest, machine_names([*latest, *bare]), comparison, bare)
     several = len({machine_of(point) for point in shown}) > 1
     yield "roofline_points", points_table(shown)
     yield "metrics", metrics_table(points)
     for name, table in (
-        ("attention", Table(title="Needs attention", columns=REMARK_COLUMNS, rows=found)),
+        ("attention", attention_table(points, comparison)),
         ("batch_scaling", batch_table(latest)),
         ("pairs", pairs_table(latest)),
         ("operations", operations_table(taken_apart(shown)[0])),

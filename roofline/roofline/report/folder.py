@@ -170,6 +170,7 @@ def _texts(
         judged = gate(extras.comparison, allow_removed=False, strict=False, in_full=False)
         against = comment(extras.comparison, judged)
         yield "comment.md", against
-    yield DOCUMENT, document(points, report_tables(runs, verbose=few_machines(runs)), pictures, against)
+    tables = report_tables(runs, verbose=few_machines(runs))
+    yield DOCUMENT, document(points, tables, pictures, against, extras.comparison)
     if extras.dashboards:
         yield from dashboard_files(points)

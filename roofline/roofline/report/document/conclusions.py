@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from roofline.machine.roof_choice import doubts
@@ -11,7 +11,7 @@ from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
 from roofline.model.throughputs import apart_by_margins
 from roofline.show.columns import pick
-from roofline.text.units import counted, percent, significant, some_of
+from roofline.text.units import counted, significant, some_of
 
 
 def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
@@ -22,18 +22,12 @@ def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
     sound = [point for point in points if point.valid]
     steps = [point for point in sound if point.mode in ("train", "infer")]
     for heading, found in (
-        ("Not to be used", _invalid(points)),
         ("Bounds", _bounds(steps)),
-        ("Distance to the roofs", _nearest(steps, "fraction_of_roof", "of its roof", _of_roof)),
-        (
-            "Distance to the speed of light",
-            _nearest(steps, "fraction_of_speed_of_light", "of its speed of light", _of_light),
-        ),
+        ("Distance to the roofs", _nearest(steps, "of its roof", "fraction_of_roof", "fraction_of_roof_low")),
+        ("Distance to the speed of light", _nearest(steps, "of its speed of light", "fraction_of_speed_of_light")),
         ("Precision", _precisions(steps)),
         ("Batch size", _batches(steps)),
         ("Input", _inputs(steps)),
-        ("Certainty", _margins(sound)),
-        ("Said against figures", _flags(sound)),
         ("Limitations", _limits(sound)),
     ):
         if found:
@@ -42,15 +36,6 @@ def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
 
 def _named(points: Sequence[Point]) -> str:
     return some_of(list(dict.fromkeys(point.id for point in points)))
-
-
-def _invalid(points: Sequence[Point]) -> str:
-    found = [(point, flag) for point in points for flag in point.flags if flag.invalid]
-    if not found:
-        return ""
-    count = counted(len({point.id for point, _ in found}), "case")
-    told = [f"{point.id}: {flag.name}: {flag.evidence}" for point, flag in found]
-    return f"{count} in no statement below: {some_of(told)}."
 
 
 def _bounds(points: Sequence[Point]) -> str:
@@ -66,18 +51,14 @@ def _bounds(points: Sequence[Point]) -> str:
     )
 
 
-def _of_roof(point: Point) -> float | None:
-    return point.placement.fraction_low
+def _nearest(points: Sequence[Point], what: str, column: str, order: str = "") -> str:
+    """The nearest and the farthest case.
 
-
-def _of_light(point: Point) -> float | None:
-    return point.fraction_of_sol
-
-
-def _nearest(points: Sequence[Point], column: str, what: str, share: Callable[[Point], float | None]) -> str:
-    """The nearest and the farthest case."""
-    (shown,) = pick(column)
-    known = sorted(((value, point) for point in points if (value := share(point)) is not None), key=lambda one: one[0])
+    :param column: what is shown of them.
+    :param order: the column by which they are, where it is another one.
+    """
+    shown, by = pick(column, order or column)
+    known = sorted(((value, point) for point in points if (value := by.get(point)) is not None), key=lambda one: one[0])
     if not known:
         return ""
 
@@ -146,25 +127,6 @@ def _inputs(points: Sequence[Point]) -> str:
         told.append(f"{column.show(share)} of its step.")
     results = {point.result.path: point.result for point in points}
     return " ".join([*told, *(line for result in results.values() for line in lines(result, verbose=True))])
-
-
-def _margins(points: Sequence[Point]) -> str:
-    known = [(point.margin, point) for point in points if point.margin is not None]
-    if not known:
-        return ""
-    widest, least = max(known, key=lambda one: one[0]), min(known, key=lambda one: one[0])
-    within = "" if least[0] == widest[0] else f", the narrowest ±{percent(least[0])} ({least[1].id})"
-    return f"The widest margin of a step time is ±{percent(widest[0])} ({widest[1].id}){within}."
-
-
-def _flags(points: Sequence[Point]) -> str:
-    found: dict[str, list[tuple[Point, str]]] = {}
-    for point in points:
-        for flag in point.flags:
-            found.setdefault(flag.name, []).append((point, flag.evidence))
-    return " ".join(
-        f"{name}: {counted(len(of), 'case')}, first {of[0][0].id}: {of[0][1]}." for name, of in found.items()
-    )
 
 
 def _limits(points: Sequence[Point]) -> str:

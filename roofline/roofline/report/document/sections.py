@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.batch_data import batch_table
+from roofline.report.page.remarks import attention_table
 from roofline.show.machines import Machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
@@ -24,13 +26,20 @@ _MOST_ROWS = 1000
 """Rows of a table, or of all tables of one kind: a reader of more takes the page or a spreadsheet."""
 
 
-def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Sequence[str], against: str = "") -> str:
+def document(
+    points: Sequence[Point],
+    runs: Sequence[Table[Any]],
+    figures: Sequence[str],
+    against: str = "",
+    comparison: Comparison | None = None,
+) -> str:
     """Markdown of all results.
 
     :param points: of all results.
     :param runs: the tables of each run, for the appendix.
     :param figures: names of the PNG files beside it.
     :param against: Markdown of the comparison with a baseline.
+    :param comparison: the same.
     """
     measured = cases(points)
     shown, left_out = newest(measured)
@@ -43,6 +52,7 @@ def document(points: Sequence[Point], runs: Sequence[Table[Any]], figures: Seque
     by_machine = {name: [point for point in shown if machine_of(point) == machine] for machine, name in names.items()}
     parts = [
         _title(shown, list(by_machine)),
+        _some(attention_table(points, comparison), ""),
         *_design(shown, measured, left_out),
         *_complexity(shown),
         *_measurement(shown, figures),

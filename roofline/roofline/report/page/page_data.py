@@ -18,7 +18,7 @@ from roofline.report.page.cells import Data, table_data
 from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
-from roofline.report.page.remarks import REMARK_COLUMNS, remarks
+from roofline.report.page.remarks import attention_table
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.verdicts_data import verdicts_data, with_baseline
@@ -120,6 +120,7 @@ class PageData:
         prices: Mapping[str, float] = NO_PRICES,
         baseline: Sequence[Point] = (),
     ) -> None:
+        self._all = points
         self._comparison = comparison
         self._prices = prices
         sessions = cases(points)
@@ -162,11 +163,11 @@ class PageData:
         costs = costs_table(self._ordered, self._prices)
         priced = [self._panels.number(row.point) for row in costs.rows]
         colors = style_for((section.name for section in self._sections), ())
-        found = remarks(self._points, self._names, self._comparison, self._bare)
-        numbers = [None if one.point is None else self._panels.number(one.point) for one in found]
+        attention = attention_table(self._all, self._comparison)
+        numbers = [None if one.point is None else self._panels.number(one.point) for one in attention.rows]
         return {
             "machines": table_data(_MACHINES, self._sections, opens=range(len(self._sections))),
-            "attention": table_data(REMARK_COLUMNS, found, opens=numbers),
+            "attention": table_data(attention.columns, attention.rows, opens=numbers),
             "figures": figure_names(),
             "casesAScript": CASES_A_SCRIPT,
             "costs": table_data(costs.columns, costs.rows, opens=priced) if costs.rows else None,

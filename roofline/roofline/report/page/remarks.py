@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
-from roofline.model.points import Point
+from roofline.model.points import Point, cases, newest
 from roofline.report.page.verdicts_data import figures_of, points_of_cases
 from roofline.results.result import ResultFile
-from roofline.show.machines import Machine, machine_of
-from roofline.show.tables import Column, words
+from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
+from roofline.show.tables import Column, Table, words
 from roofline.text.units import counted, minute, percent, signed, some_of
 
 _MOST, _FEWER = 30, 5
@@ -32,7 +32,7 @@ class Remark:
     point: Point | None = None
 
 
-REMARK_COLUMNS: tuple[Column[Remark], ...] = (
+_COLUMNS: tuple[Column[Remark], ...] = (
     words("what"),
     words("case", get=lambda one: one.case or None),
     words("machine", get=lambda one: one.machine or None),
@@ -40,19 +40,15 @@ REMARK_COLUMNS: tuple[Column[Remark], ...] = (
 )
 
 
-def remarks(
-    points: Sequence[Point],
-    names: Mapping[Machine, str],
-    comparison: Comparison | None = None,
-    bare: Sequence[Point] = (),
-) -> list[Remark]:
-    """List what needs attention, the worst first.
+def attention_table(points: Sequence[Point], comparison: Comparison | None = None) -> Table[Remark]:
+    """What needs attention, the worst first.
 
-    :param points: the cases that are shown.
-    :param names: of their machines.
+    :param points: of all results.
     :param comparison: of them with a baseline.
-    :param bare: benchmarks of roofs on machines without cases.
     """
+    bare = roofs_alone(points)
+    points = newest(cases(points))[0]
+    names = machine_names([*points, *bare])
     without_number = list(_without_number([*points, *bare]))
     kinds = (
         (_invalid(points, names), _MOST),
@@ -69,7 +65,7 @@ def remarks(
         kind = list(of_kind)
         found += kind[:most]
         found += [_others(kind[most:])] if len(kind) > most else []
-    return found
+    return Table(title="Needs attention", columns=_COLUMNS, rows=found)
 
 
 def _others(rest: Sequence[Remark]) -> Remark:
