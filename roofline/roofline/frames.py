@@ -12,12 +12,13 @@ from dataclasses import fields
 from functools import cached_property
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
-from roofline.show.export import PANDAS_TIME, Values, array, flat, frame, frame_of, frame_of_values, joined
+from roofline.show.environment import machine_columns
+from roofline.show.export import PANDAS_TIME, Values, array, frame, frame_of, frame_of_values, joined
 from roofline.show.kernel_tables import KernelLine, kernels_table
 from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import RoofOfFile, all_roofs_table
@@ -168,9 +169,8 @@ class Results:
     @cached_property
     def machines(self) -> pd.DataFrame:
         """A row for each machine and label: processor, device, versions, threads and limits."""
-        rows = [_machine(point) for point in self._machines]
-        names = dict.fromkeys([*_MACHINE_DTYPES, *(name for row in rows for name in row)])
-        return frame_of_values((name, [row.get(name) for row in rows], _machine_dtype(name)) for name in names)
+        columns = machine_columns([point.result for point in self._machines])
+        return frame([column.of(attrgetter("result")) for column in columns], self._machines)
 
     @cached_property
     def _machines(self) -> list[Point]:
@@ -344,62 +344,3 @@ def _rounds(point: Point) -> _RoundsOf:
     if record.timing is None:
         return _RoundsOf(1, (), None)
     return _RoundsOf(record.timing.rounds.steps, record.timing.rounds.wall_s, record.timing.rounds)
-
-
-_MACHINE_DTYPES: dict[str, Dtype] = {
-    "fingerprint": "string",
-    "machine": "category",
-    "device_kind": "category",
-    "device": "category",
-    "device_memory_byte": "Int64",
-    "last_level_cache_byte": "Int64",
-    "compute_capability": "string",
-    "cpu": "category",
-    "cpu_count": "Int64",
-    "memory_byte": "Int64",
-    "os": "category",
-}
-"""Of the columns that every machine has."""
-
-_LIMIT_DTYPES: dict[str, Dtype] = {
-    "limit_affinity_cpus": "Int64",
-    "limit_effective_cpus": "Int64",
-    "limit_cgroup_cpu_quota_cpus": "Float64",
-    "limit_container": "boolean",
-    "limit_cpu_governor": "category",
-    "limit_power_limit_w": "Float64",
-}
-"""Of limits that may be unknown; the others are in a record only where they are known."""
-
-
-def _machine_dtype(name: str) -> Dtype | Literal[""]:
-    if name.startswith("version_"):
-        return "string"
-    if name.startswith("threads_"):
-        return "Int64"
-    known: dict[str, Dtype | Literal[""]] = {**_MACHINE_DTYPES, **_LIMIT_DTYPES}
-    return known.get(name, "")
-
-
-def _machine(point: Point) -> dict[str, Any]:
-    result = point.result
-    row: dict[str, Any] = {"fingerprint": result.machine_key, "machine": result.machine_label}
-    if result.machine is None:
-        host = result.host
-        return {**row, "cpu": host.cpu, "cpu_count": host.cpus, "os": host.system, "version_python": host.python}
-    machine, device = result.machine, result.machine.device
-    return {
-        **row,
-        "device_kind": device.kind,
-        "device": device.name,
-        "device_memory_byte": device.memory_byte,
-        "last_level_cache_byte": device.last_level_cache_byte,
-        "compute_capability": device.compute_capability,
-        "cpu": machine.cpu,
-        "cpu_count": machine.cpu_count,
-        "memory_byte": machine.memory_byte,
-        "os": machine.os,
-        **{f"version_{name}": value for name, value in machine.versions.items()},
-        **{f"threads_{name}": value for name, value in machine.threads.items()},
-        **{f"limit_{name}": flat(value) for name, value in machine.limits.items()},
-    }

@@ -3,14 +3,77 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import methodcaller
+from typing import Any, Literal
 
 from roofline.results.result import ResultFile
 from roofline.schema.session import Machine, Session
-from roofline.show.render import cell
+from roofline.show.render import cell, text_of
+from roofline.show.tables import Column, Dtype, Follow, number, plain_value, words
 from roofline.text.printable import markdown_text
 from roofline.text.units import percent, scaled
+
+
+def _of_machine(name: str, of_host: str) -> Callable[[ResultFile], Any]:
+    """Gets what pytest-benchmark knows of the host, too, where there is no record of the machine."""
+    return lambda result: getattr(result.host, of_host) if result.machine is None else getattr(result.machine, name)
+
+
+def _python(result: ResultFile) -> str | None:
+    return result.host.python if result.machine is None else result.machine.versions.get("python")
+
+
+def _size(name: str, title: str, path: str) -> Column[ResultFile]:
+    return number(name, title, path, lambda value: scaled(value, "B"), dtype="Int64")
+
+
+MACHINE_COLUMNS: tuple[Column[ResultFile], ...] = (
+    words("fingerprint", get="machine_key"),
+    words("machine", "label", "machine_label", dtype="category"),
+    words("device_kind", "kind", "machine.device.kind", dtype="category"),
+    words("device", get="machine.device.name", dtype="category"),
+    _size("device_memory_byte", "device memory", "machine.device.memory_byte"),
+    _size("last_level_cache_byte", "last-level cache", "machine.device.last_level_cache_byte"),
+    words("compute_capability", "compute capability", "machine.device.compute_capability"),
+    words("cpu", "processor", _of_machine("cpu", "cpu"), dtype="category"),
+    number("cpu_count", "logical processors", _of_machine("cpu_count", "cpus"), dtype="Int64"),
+    _size("memory_byte", "memory", "machine.memory_byte"),
+    words("os", "operating system", _of_machine("os", "system"), dtype="category"),
+    words("version_python", "python", _python),
+)
+"""What is known of every machine, and of its device."""
+
+_LIMIT_DTYPES: Mapping[str, Dtype] = {
+    "affinity_cpus": "Int64",
+    "effective_cpus": "Int64",
+    "cgroup_cpu_quota_cpus": "Float64",
+    "container": "boolean",
+    "cpu_governor": "category",
+    "power_limit_w": "Float64",
+}
+"""Of limits that may be unknown; the others are in a record only where they are known."""
+
+
+_GROUPS: tuple[tuple[str, str, Dtype | Literal[""]], ...] = (
+    ("version", "versions", "string"),
+    ("threads", "threads", "Int64"),
+    ("limit", "limits", ""),
+)
+"""Beginning of a column's name, what it is of in a record, and dtype."""
+
+
+def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
+    """The columns of machines, with one for each version, number of threads and limit that one of them has."""
+    machines = [result.machine for result in results if result.machine is not None]
+    columns = {column.name: column for column in MACHINE_COLUMNS}
+    for prefix, group, dtype in _GROUPS:
+        for name in dict.fromkeys(name for machine in machines for name in getattr(machine, group)):
+            get = Follow(f"machine.{group}", by=methodcaller("get", name))
+            own = _LIMIT_DTYPES.get(name, dtype)
+            columns.setdefault(f"{prefix}_{name}", Column(name=f"{prefix}_{name}", title=name, get=get, dtype=own))
+    return list(columns.values())
+
 
 _UNIT_ENDINGS = {"_byte": "B", "_w": "W", "_hz": "Hz", "_s": "s"}
 
@@ -29,12 +92,10 @@ def environment(result: ResultFile) -> str:
 
 def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
     """What is known of a file's machine and run, in words and texts, by the heading that they stand under."""
-    if result.machine is None:
-        host = result.host
-        pairs = [("host", host.node), ("processor", host.cpu), ("system", host.system), ("python", host.python)]
-        parts: dict[str, list[tuple[str, Any]]] = {"Machine": pairs}
-    else:
-        parts = _machine(result.machine)
+    values = [(column, plain_value(column, result)) for column in MACHINE_COLUMNS]
+    known = [(column.title, text_of(column, value)) for column, value in values if value is not None]
+    settings = {} if result.machine is None else _settings(result.machine)
+    parts: dict[str, list[tuple[str, Any]]] = {"Machine": [*known], **settings}
     commit = None if result.commit is None else result.commit + (" (with changes)" if result.commit_dirty else "")
     run = [("written", result.written_at)] if result.session is None else _run(result.session)
     parts["Run"] = [*run, ("commit", commit), ("pytest-benchmark", result.pytest_benchmark_version)]
@@ -44,24 +105,12 @@ def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _machine(machine: Machine) -> dict[str, list[tuple[str, Any]]]:
-    device = machine.device
-    known: list[tuple[str, Any]] = [
-        ("label", machine.label),
-        ("fingerprint", machine.fingerprint),
-        ("operating system", machine.os),
-        ("processor", machine.cpu),
-        ("logical processors", machine.cpu_count),
-        ("memory", _byte(machine.memory_byte)),
-        ("device", f"{device.name} ({device.kind}{'' if device.index is None else f':{device.index}'})"),
-        ("device memory", _byte(device.memory_byte)),
-        ("last-level cache", _byte(device.last_level_cache_byte)),
-        *([("compute capability", device.compute_capability)] if device.compute_capability else []),
-    ]
-    versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in machine.versions.items()]
+def _settings(machine: Machine) -> dict[str, list[tuple[str, Any]]]:
+    others = {name: value for name, value in machine.versions.items() if name != "python"}
+    versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in others.items()]
     limits = [(_words(key), _value(f"limits.{key}", value, machine)) for key, value in machine.limits.items()]
     threads = [(f"threads, {_words(key)}", value) for key, value in machine.threads.items()]
-    return {"Machine": known, "Versions": versions, "Threads and limits": [*threads, *limits]}
+    return {"Versions": versions, "Threads and limits": [*threads, *limits]}
 
 
 def _run(session: Session) -> list[tuple[str, Any]]:
@@ -109,7 +158,3 @@ def _words(key: str) -> str:
     for ending in _UNIT_ENDINGS:
         key = key.removesuffix(ending)
     return key.replace("_", " ")
-
-
-def _byte(value: int | None) -> str | None:
-    return None if value is None else scaled(value, "B")

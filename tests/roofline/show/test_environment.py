@@ -23,7 +23,7 @@ def test_own_file(tmp_path: Path) -> None:
     for line in (
         "# Environment: epyc-2cpu",
         "| processor | AMD EPYC 7B13 |",
-        "| device | AMD EPYC 7B13 (cpu) |",
+        "| device | AMD EPYC 7B13 |",
         "| memory | 8.00 GB |",
         "| torch | 2.14.1 |",
         "| cuda | not known |",

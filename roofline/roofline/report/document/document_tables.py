@@ -6,15 +6,17 @@ import shlex
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
+from roofline.show.environment import MACHINE_COLUMNS
 from roofline.show.machines import machine_column, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.units import prefixed, scaled, significant
+from roofline.text.units import prefixed, significant
 
 
 def _first(points: Iterable[Point], key: Callable[[Point], object]) -> list[Point]:
@@ -30,11 +32,7 @@ def environments(points: Sequence[Point]) -> Table[Point]:
     columns: list[Column[Point]] = [
         machine_column(points),
         *pick("device_kind", "device"),
-        number("device_memory_byte", "device memory", "benchmark.record.device.memory_byte", _byte),
-        words("cpu", "processor", _cpu),
-        number("cpu_count", "processors", "result.machine.cpu_count"),
-        number("memory_byte", "memory", "result.machine.memory_byte", _byte),
-        words("os", "system", lambda point: _system(point.result)),
+        *_of_result("device_memory_byte", "cpu", "cpu_count", "memory_byte", "os"),
         *pick("version_python", "version_torch", "version_cuda", "version_cudnn", "version_driver"),
         *notes_of(points),
     ]
@@ -54,17 +52,12 @@ def by_roofs(points: Iterable[Point]) -> list[list[Point]]:
     return list(groups.values())
 
 
-def _byte(value: float) -> str:
-    return scaled(value, "B")
+def _of_result(*names: str, of: str = "result") -> list[Column[Any]]:
+    """Columns of machines.
 
-
-def _cpu(point: Point) -> str | None:
-    machine = point.result.machine
-    return point.result.host.cpu if machine is None else machine.cpu
-
-
-def _system(result: ResultFile) -> str | None:
-    return result.host.system if result.machine is None else result.machine.os
+    :param of: where a row has the result.
+    """
+    return [column.of(attrgetter(of)) for column in MACHINE_COLUMNS if column.name in names]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +172,7 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
 
     columns: list[Column[Measured]] = [
         *pick("device_kind", of="point"),
-        words("cpu", "processor", lambda row: _cpu(row.point)),
+        *_of_result("cpu", of="point.result"),
         *notes_of(points, of="point"),
         machine_column(points, of="point"),
         *pick("case", of="point"),

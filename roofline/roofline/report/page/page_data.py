@@ -24,7 +24,7 @@ from roofline.report.page.sessions_data import changed_histories, has_history, h
 from roofline.report.page.verdicts_data import verdicts_data, with_baseline
 from roofline.show.columns import parameters_of, pick
 from roofline.show.costs import costs_table
-from roofline.show.environment import environment_parts
+from roofline.show.environment import MACHINE_COLUMNS, environment_parts
 from roofline.show.machines import Machine, Row, by_machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.point_tables import roofs_table
 from roofline.show.reasons import why_missing
@@ -97,7 +97,7 @@ class _Section:
 _MACHINES: tuple[Column[_Section], ...] = (
     words("machine", get="name"),
     words("device", get=lambda one: one.machine.device or None),
-    words("processor", get=lambda one: _host(one.under[0])),
+    *(one.of(lambda row: row.under[0].result) for one in MACHINE_COLUMNS if one.name == "cpu"),
     number("cases", get=lambda one: len(one.points)),
     number("invalid", get=lambda one: sum(not point.valid for point in one.points)),
     words("newest", "newest run (UTC)", lambda one: max(point.result.when for point in one.under) or None, minute),
@@ -261,11 +261,6 @@ class PageData:
     def sessions(self) -> list[Data]:
         """The tables of the cases that have several sessions; the panels have their places."""
         return self._panels.sessions()
-
-
-def _host(point: Point) -> str | None:
-    machine = point.result.machine
-    return point.result.host.cpu if machine is None else machine.cpu
 
 
 def _drawn(points: Sequence[Point], placed: Data, throughput: Data | None) -> set[int]:
