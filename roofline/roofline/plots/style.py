@@ -263,32 +263,19 @@ def tidy(axes: Axes) -> None:
 def spread(wanted: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
     """Positions near the wanted ones, in their order, at least ``gap`` apart, inside ``low`` to ``high`` if they fit.
 
-    >>> spread([0.5, 0.5], 0.1)
-    [0.45, 0.55]
+    >>> spread([0.5, 0.5], 0.25)
+    [0.5, 0.75]
     """
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    groups: list[list[float]] = []  # [centre wanted, number of labels]
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    placed = list(wanted)
+    least, most = low, high
     for index in order:
-        groups.append([wanted[index], 1.0])
-        while len(groups) > 1 and _top(groups[-2], gap) + gap > _bottom(groups[-1], gap) + 1e-12:
-            (first, count), (second, more) = groups[-2], groups[-1]
-            groups[-2:] = [[(first * count + second * more) / (count + more), count + more]]
-    placed = [0.0] * len(wanted)
-    taken = iter(order)
-    for group in groups:
-        extent = (group[1] - 1) * gap
-        bottom = min(max(_bottom(group, gap), low), max(low, high - extent))
-        for step in range(int(group[1])):
-            placed[next(taken)] = bottom + step * gap
+        placed[index] = max(placed[index], least)
+        least = placed[index] + gap
+    for index in reversed(order):
+        placed[index] = min(placed[index], most)
+        most = placed[index] - gap
     return placed
-
-
-def _bottom(group: Sequence[float], gap: float) -> float:
-    return group[0] - (group[1] - 1) * gap / 2
-
-
-def _top(group: Sequence[float], gap: float) -> float:
-    return group[0] + (group[1] - 1) * gap / 2
 
 
 def slug(label: str) -> str:

@@ -214,23 +214,6 @@ def summary_table(result: ResultFile, points: Sequence[Point], *, verbose: bool 
     return Table(title=_heading(result), columns=[*columns, numbered], rows=rows, notes=notes)
 
 
-def screen_table(whole: Table[_Annotated], points: Sequence[Point], most: int) -> Table[_Annotated]:
-    """The ``most`` telling rows of a run's summary, whose notes are of all cases: for a screen that can't hold it.
-
-    :param points: those of the summary, at least one.
-    """
-    notes = [note for note in whole.notes if not note.startswith(_EVIDENCE)]
-    shown = [replace(whole.rows[place], block=block) for block, place in telling(points, most)]
-    return replace(
-        whole,
-        # What a case's fractions are made of makes room for its name.
-        columns=[one for one in whole.columns if one.name not in ("attained_flop_per_s", "intensity")],
-        rows=shown,
-        section=attrgetter("block"),
-        notes=[*notes, f"{len(shown)} of {len(points)} cases. All: roofline summary {points[0].result.path} -v"],
-    )
-
-
 _LEAST_ROWS = 3
 """Of a run's cases, shown on a screen that has too few lines."""
 
@@ -250,36 +233,45 @@ def tables_that_fit(
     """
     of_cases, of_roofs = tables
     shown, fitted = cases(points), [*tables]
+    # What a case's fractions are made of makes room for its name.
+    columns = [one for one in of_cases.columns if one.name not in ("attained_flop_per_s", "intensity")]
+    notes = [*of_roofs.notes, *(note for note in of_cases.notes if not note.startswith(_EVIDENCE))]
     most = len(of_cases.rows)
     while lines_of(fitted) > height and most > _LEAST_ROWS:
         # How many lines its name takes differs from row to row.
         most = min(most - 1, height)
-        table = screen_table(of_cases, shown, most)
-        *notes, all_of_them = table.notes
-        notes = [cut(note, width - _NOTE_INDENT) for note in (*of_roofs.notes, *notes)]
-        fitted = [replace(table, notes=[*notes, all_of_them])]
+        chosen = [replace(of_cases.rows[place], block=block) for block, place in telling(shown, most)]
+        all_of_them = f"{len(chosen)} of {len(shown)} cases. All: roofline summary {shown[0].result.path} -v"
+        fitted = [
+            replace(
+                of_cases,
+                columns=columns,
+                rows=chosen,
+                section=attrgetter("block"),
+                notes=[*(cut(note, width - _NOTE_INDENT) for note in notes), all_of_them],
+            )
+        ]
     return fitted
 
 
 def telling(points: Sequence[Point], most: int) -> list[tuple[str, int]]:
     """Choose at most ``most`` points: the heading of the block that each stands in, and its place among them all.
 
-    First those that are invalid and, in a third of the rows with these, those whose margin was not reached, the widest
-    first. Then as many that are nearest to their roofs as are furthest from them. Others fill what is left.
+    First those that are invalid and, in a third of the rows with these, those whose margin was not reached. Then as
+    many that are nearest to their roofs as are furthest from them, or have no place under them.
     """
-    places = range(len(points))
-    invalid = [place for place in places if not points[place].valid]
-    missed = [place for place in places if place not in invalid and _misses_margin(points[place])]
-    missed.sort(key=lambda place: -(points[place].margin or math.inf))
+    ranked = sorted(range(len(points)), key=lambda place: -(points[place].placement.fraction_high or 0.0))
+    invalid = [place for place in ranked if not points[place].valid]
+    missed = [place for place in ranked if points[place].valid and _misses_margin(points[place])]
     first = [*invalid, *missed[: max(0, math.ceil(most / 3) - len(invalid))]][:most]
-    rest = [place for place in places if place not in first]
-    fractions = {place: found for place in rest if (found := points[place].placement.fraction_high) is not None}
-    ranked = sorted(fractions, key=lambda place: -fractions[place])
-    left = most - len(first)
-    near = ranked[: math.ceil(min(left, len(ranked)) / 2)]
-    far = ranked[len(near) :][::-1][: left - len(near)]
-    others = [place for place in rest if place not in fractions][: left - len(near) - len(far)]
-    blocks = {"Need attention": first, "Nearest to their roofs": near, "Furthest from them": far, "Others": others}
+    rest = [place for place in ranked if place not in first]
+    left = min(most - len(first), len(rest))
+    far = left // 2
+    blocks = {
+        "Need attention": first,
+        "Nearest to their roofs": rest[: left - far],
+        "Furthest from them, or not placed": rest[len(rest) - far :][::-1],
+    }
     return [(block, place) for block, of_block in blocks.items() for place in of_block]
 
 
