@@ -111,16 +111,8 @@ def compare(
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(
-        least_effect=least_effect,
-        confidence=confidence,
-        floor_s=floor_s,
-        by=by,
-        figure=figure,
-        learn_from=() if learn_from is None else tuple(_paths(learn_from)),
-    )
-    comparison = compare_paths(_paths(base), _paths(new), settings, _table(devices))
-    return Verdicts(comparison)
+    settings = _settings(least_effect, confidence, floor_s, by, figure, learn_from)
+    return Verdicts(compare_paths(_paths(base), _paths(new), settings, _table(devices)))
 
 
 def check(
@@ -145,7 +137,15 @@ def check(
     :raises ReadError: a side isn't there or can't be read.
     :raises ValueError: a setting out of its range.
     """
-    settings = Settings(
+    settings = _settings(least_effect, confidence, floor_s, by, figure, learn_from)
+    comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
+    return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
+
+
+def _settings(
+    least_effect: float, confidence: float, floor_s: float, by: By, figure: FigureName, learn_from: Paths | None
+) -> Settings:
+    return Settings(
         least_effect=least_effect,
         confidence=confidence,
         floor_s=floor_s,
@@ -153,8 +153,6 @@ def check(
         figure=figure,
         learn_from=() if learn_from is None else tuple(_paths(learn_from)),
     )
-    comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
-    return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
 
 
 class Histories:
