@@ -128,59 +128,32 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
         if heading is not None:
             console.print(Text(printable(heading), style="bold"))
         console.print(_grid(cells, [texts for _, texts in block], heading=False))
-    lines = [_ENDING.sub(lambda end: end[0].replace(" ", ""), line) for line in out.getvalue().splitlines()]
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
     for note in notes:
         indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
         lines += wrapped(printable(note.strip()), width, indent=indent)
     return "\n".join(lines) + "\n"
 
 
-_ENDING = re.compile(r"(?: |\x1b\[\d*m)+$")
-"""Blanks at the end of a line, of a heading among the codes of its bold letters."""
-
-
 def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bool) -> rich.table.Table:
     """Rows as a table of rich, which has no headings between rows: each block is one, with the widths of the others."""
     from rich.box import SIMPLE_HEAD
-    from rich.padding import Padding
     from rich.table import Table as Grid
     from rich.text import Text
 
-    def padded(one: _Cells, text: str, style: str = "") -> Text | Padding:
-        if one is cells[0] or one.column.right:
-            return Text(text, style)
-        if one.column.fill:
-            return Padding(Text(text, style), (0, 0, 0, _GAP - 1))
-        # No line of it is broken, and rich takes as long for its own padding as for the text.
-        return Text("\n".join(" " * (_GAP - 1) + line for line in text.split("\n")), style)
-
-    # The box has one blank between columns, and the column the others: to pad each cell takes rich twice as long.
-    grid = Grid(box=SIMPLE_HEAD, show_edge=False, padding=0, show_header=heading)
-    for index, one in enumerate(cells):
-        fits = index > 0 and not one.column.fill
+    # The box has one blank between columns.
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_header=heading)
+    for one in cells:
         grid.add_column(
-            padded(one, one.column.title, "bold"),
-            width=one.width + (_GAP - 1 if index else 0),
+            Text(one.column.title, "bold"),
+            width=one.width,
             justify="right" if one.column.right else "left",
             overflow="fold",
-            no_wrap=fits,
+            no_wrap=one is not cells[0] and not one.column.fill,
         )
-    # rich takes twice as long for as many rows of one line as for one row of as many lines.
-    for texts in rows if any(one.column.fill for one in cells) else _joined(rows):
-        grid.add_row(*map(padded, cells, texts))
-    return grid
-
-
-def _joined(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """All rows in one, if there are any: the lines of each cell below those of the row before."""
-    columns: list[list[str]] = []
     for texts in rows:
-        cells = [text.split("\n") for text in texts]
-        height = max(map(len, cells))
-        columns = columns or [[] for _ in cells]
-        for column, lines in zip(columns, cells, strict=True):
-            column.extend(lines + [""] * (height - len(lines)))
-    return [["\n".join(column) for column in columns]] if columns else []
+        grid.add_row(*map(Text, texts))
+    return grid
 
 
 def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int]:
