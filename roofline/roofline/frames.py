@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from itertools import chain, starmap
+from itertools import chain, islice, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
-from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of
+from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
 from roofline.show.environment import machine_columns
-from roofline.show.export import PANDAS_TIME, Values, array, frame, frame_of, frame_of_values, joined
+from roofline.show.export import PANDAS_TIME, frame, frame_of, frame_of_values
 from roofline.show.kernel_tables import KernelLine, kernels_table
 from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import RoofOfFile, all_roofs_table
@@ -30,7 +30,7 @@ from roofline.show.reasons import (
     why_not_of_operation,
     why_not_of_roof,
 )
-from roofline.show.tables import Dtype, Table, plain_value
+from roofline.show.tables import Column, Dtype, Table, plain_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,27 +110,21 @@ class Results:
     @cached_property
     def rounds(self) -> pd.DataFrame:
         """A row for each timed round: its steps and times, and what the machine reported meanwhile."""
-        import numpy as np
-
         shown = cases(self.points)
         rounds = [*map(_rounds, shown)]
-        counts = np.array([len(one.wall_s) for one in rounds], dtype=int)
-        timed = [point for point, count in zip(shown, counts.tolist(), strict=True) if count]
+        counts = [len(one.wall_s) for one in rounds]
 
-        def of_points(name: str, get: Callable[[Point], Any]) -> tuple[str, Values, Dtype]:
-            return name, array([*map(get, timed)], "category").repeat(counts[counts > 0]), "category"
+        def of_points(columns: Iterable[Column[Point]]) -> Iterator[tuple[str, list[Any], Dtype | Literal[""]]]:
+            for column in columns:
+                values = map(column.get, shown)
+                yield column.name, [*chain.from_iterable(map(repeat, values, counts))], column.dtype
 
-        def of_rounds(name: str, dtype: Dtype) -> tuple[str, Values, Dtype]:
-            return name, joined([one.values_of(name) for one in rounds], counts, dtype), dtype
+        def of_rounds() -> Iterator[tuple[str, list[Any], Dtype]]:
+            for name, dtype in _OF_ROUNDS.items():
+                yield name, [*chain.from_iterable(one.values_of(name) for one in rounds)], dtype
 
-        noted = [(column.name, column.get) for column in notes_of(shown)]
-        return frame_of_values(
-            chain(
-                starmap(of_points, _KEY.items()),
-                starmap(of_rounds, _OF_ROUNDS.items()),
-                starmap(of_points, noted),
-            )
-        )
+        key = pick("case", "machine", "file")
+        return frame_of_values(chain(of_points(key), of_rounds(), of_points(notes_of(shown))))
 
     @cached_property
     def operations(self) -> pd.DataFrame:
@@ -300,12 +294,6 @@ _MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any],
 }
 """What the rows of a frame are made of, the point of each, and what says why one has no value in a column."""
 
-_KEY: Mapping[str, Callable[[Point], str]] = {
-    "case": lambda point: point.id,
-    "machine": lambda point: point.result.machine_label,
-    "file": lambda point: point.result.name,
-}
-
 _OF_ROUNDS: Mapping[str, Dtype] = {
     "round": "Int64",
     "steps": "Int64",
@@ -326,15 +314,16 @@ class _RoundsOf(NamedTuple):
     wall_s: Sequence[float | None]
     series: Rounds | None
 
-    def values_of(self, name: str) -> Sequence[Any]:
-        """The values of the rounds in their order; none where there is no such series."""
+    def values_of(self, name: str) -> Iterable[Any]:
+        """A value for each round in their order; None where a series lacks it."""
         if name == "round":
             return range(len(self.wall_s))
         if name == "steps":
             return (self.steps,) * len(self.wall_s)
         if name == "step_time_s":
             return [wall / self.steps if self.steps and wall is not None else None for wall in self.wall_s]
-        return (self.wall_s if name == "wall_s" else getattr(self.series, name, None)) or ()
+        series = self.wall_s if name == "wall_s" else getattr(self.series, name, None)
+        return islice(chain(series or (), repeat(None)), len(self.wall_s))
 
 
 def _rounds(point: Point) -> _RoundsOf:

@@ -11,8 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.schema.record_json import without_nonfinite
 from roofline.show.tables import Column, Dtype, Follow, Table, plain_value
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PANDAS_TIME: Dtype = "datetime64[us, UTC]"
-
-Values: TypeAlias = "list[Any] | pd.api.extensions.ExtensionArray"
-"""Of a column: plain JSON values, or an array that has its dtype already."""
 
 
 class LacksPyarrow(Exception):
@@ -99,7 +95,7 @@ def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     return frame_of_values((column.name, _flat_values(column, rows, known), column.dtype) for column in columns)
 
 
-def frame_of_values(columns: Iterable[tuple[str, Values, Dtype | Literal[""]]]) -> pd.DataFrame:
+def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
     """Make a frame of columns: the name, the values and their dtype. ``attrs["units"]`` has the units of numbers.
 
     :param columns: from a generator, which makes one after the other: the values of all columns of a million rows take
@@ -107,7 +103,7 @@ def frame_of_values(columns: Iterable[tuple[str, Values, Dtype | Literal[""]]]) 
     """
     import pandas as pd
 
-    made = pd.DataFrame({name: array(values, dtype, name) for name, values, dtype in columns}, copy=False)
+    made = pd.DataFrame({name: _array(values, dtype, name) for name, values, dtype in columns}, copy=False)
     made.attrs["units"] = {
         name: unit
         for name, dtype in made.dtypes.items()
@@ -144,34 +140,11 @@ def flat(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-def joined(parts: Sequence[Sequence[Any]], counts: Iterable[int], dtype: Dtype) -> Values:
-    """Put the values of several series behind each other, each as long as ``counts`` has it: cut, or filled with NA."""
-    import numpy as np
-    import pandas as pd
-
-    sized = [*zip(parts, map(int, counts), strict=True)]
-    if dtype not in ("Float64", "Int64"):
-        return [*chain.from_iterable(islice(chain(part, repeat(None)), count) for part, count in sized)]
-    values = np.zeros(sum(count for _, count in sized), dtype=float if dtype == "Float64" else np.int64)
-    missing = np.ones(len(values), dtype=bool)
-    start = 0
-    for part, count in sized:
-        if len(part):
-            known = slice(start, start + min(len(part), count))
-            values[known] = np.array(part[:count], dtype=values.dtype)  # NaN for None
-            missing[known] = False
-        start += count
-    of_dtype = pd.arrays.FloatingArray if dtype == "Float64" else pd.arrays.IntegerArray
-    return of_dtype(values, missing | np.isnan(values))
-
-
-def array(values: Values, dtype: str, name: str = "") -> pd.api.extensions.ExtensionArray:
+def _array(values: list[Any], dtype: str, name: str = "") -> pd.api.extensions.ExtensionArray:
     """Make the values of a frame's column: of the dtype, else of that of the values, or of the unit in its name."""
     import numpy as np
     import pandas as pd
 
-    if not isinstance(values, list):
-        return values
     kind = dtype or _dtype_of(values) or ("string" if unit_of(name) is None else "Float64")
     if kind == PANDAS_TIME:
         times = pd.to_datetime(pd.Series(values, dtype="string"), utc=True, format="ISO8601", errors="coerce")
@@ -196,7 +169,7 @@ def array(values: Values, dtype: str, name: str = "") -> pd.api.extensions.Exten
         made: pd.api.extensions.ExtensionArray = pd.Series(values, dtype=kind).array
         return made
     except (TypeError, ValueError, OverflowError):  # of a file in which somebody wrote something else
-        return array(values, "string")
+        return _array(values, "string")
 
 
 def _dtype_of(values: Iterable[Any]) -> Dtype | Literal[""]:
