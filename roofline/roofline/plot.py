@@ -19,6 +19,7 @@ from roofline.plots.layout import Panel, draw_around, width_of
 from roofline.plots.levels import Levels, why_no_levels
 from roofline.plots.operation_bars import bars_height_of, draw_legend, step_of
 from roofline.plots.roofline import Roofline
+from roofline.plots.roofline_content import drawable
 from roofline.plots.style import DARK, Style, show_as_written, style_of
 from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability
@@ -50,10 +51,10 @@ def roofline(
     :raises ValueError: no such machine or case, or several machines; it names those there are.
     """
     points = _of_one_machine(_chosen(results, machine, case))
-    drawable = [point for point in points if point.mode in ("train", "infer") or point.benchmark.record is None]
-    if not drawable:
+    drawn = drawable(points)
+    if not drawn:
         raise ValueError(f"no case to draw under roofs: {_listed(points)} measure no model")
-    return _drawn(Roofline(drawable, _style(results)), ax, _machine_title(points), legend=legend)
+    return _drawn(Roofline(drawn, _style(results)), ax, _machine_title(points), legend=legend)
 
 
 def throughput(

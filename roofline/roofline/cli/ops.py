@@ -28,7 +28,6 @@ from roofline.show.operation_tables import (
 )
 from roofline.show.step_notes import NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
-from roofline.text.units import counted
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
 
@@ -195,10 +194,6 @@ def _why_no_kernels(record: Record, by: By) -> str:
         )
     if record.device.kind == "cpu":
         return "a CPU has no kernels apart from its operations: --by operation has those."
-    kernels = () if record.profile is None else record.profile.kernels
-    if kernels:
-        # Had any of them usable numbers, there would be a table.
-        return f"no kernel in its record has a usable time and number of launches ({counted(len(kernels), 'kernel')})."
     why = record.missing.get("profile", "not kept by the version that measured")
     return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
 

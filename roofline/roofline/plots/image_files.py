@@ -12,6 +12,7 @@ from roofline.plots.levels import levels_figure, why_no_levels
 from roofline.plots.machine_rooflines import machines_figure
 from roofline.plots.operation_bars import step_figure
 from roofline.plots.roofline import roofline_figure
+from roofline.plots.roofline_content import drawable
 from roofline.plots.style import Form, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
@@ -66,10 +67,9 @@ def draw(
             under = [point for point in bare if machine_of(point) == key]
             drawn.add(f"roofline-{file}", roofline_figure(under, title, style))
             continue
-        drawable = [point for point in own if point.mode in ("train", "infer") or point.benchmark.record is None]
-        if drawable:
+        if modelled := drawable(own):
             why_not = f"{name}: no roofline to draw: no case can be placed, and the machine has no roofs"
-            drawn.add(f"roofline-{file}", roofline_figure(drawable, title, style), why_not)
+            drawn.add(f"roofline-{file}", roofline_figure(modelled, title, style), why_not)
         why_not = f"{name}: no throughput to draw: no case has a record with a time"
         drawn.add(f"throughput-{file}", throughput_figure(own, title, style), why_not)
         rounds = [point for point in sessions if machine_of(point) == key]

@@ -61,6 +61,11 @@ class Content:
         self.footer = _footer(left_out, self.roofs.notices, self.roofs.why_none)
 
 
+def drawable(points: Sequence[Point]) -> list[Point]:
+    """Those that ran a model, or of which nobody knows what they ran."""
+    return [point for point in points if point.mode in ("train", "infer") or point.benchmark.record is None]
+
+
 def _sorted_out(points: Sequence[Point]) -> tuple[list[Placed], list[tuple[Point, str]]]:
     drawn: list[Placed] = []
     left_out: list[tuple[Point, str]] = []

@@ -70,22 +70,17 @@ class OwnFiles:
 
     def _remove_earlier(self) -> list[str]:
         """Remove files of the report before that this one doesn't write, but what was changed since; their names."""
-        stale = {name: digest for name, digest in self._earlier.items() if name not in self._written}
+        stale = {name: digest for name, digest in sorted(self._earlier.items()) if name not in self._written}
         self._earlier = {}
         removed = []
-        for name in sorted(stale, key=lambda name: (name.count("/"), name)):
+        for name, digest in stale.items():
             path = self._folder / name
-            if not path.is_file() or _digest(path.read_bytes()) != stale[name]:
-                continue
-            try:
-                path.unlink()
-            except OSError:  # the next report tries again
-                self._earlier[name] = stale[name]
-                continue
-            removed.append(name)
-            for above in path.relative_to(self._folder).parents:
-                with suppress(OSError):  # it has other files
-                    (self._folder / above).rmdir()
+            if path.is_file() and _digest(path.read_bytes()) == digest:
+                with suppress(OSError):  # it may not be removed, or its folder has other files
+                    path.unlink()
+                    removed.append(name)
+                    for above in path.relative_to(self._folder).parents:
+                        (self._folder / above).rmdir()
         return removed
 
     def _list_them(self) -> None:

@@ -12,7 +12,7 @@ from roofline.schema.session import Machine, Session
 from roofline.show.render import cell, text_of
 from roofline.show.tables import Column, Dtype, Follow, number, plain_value, words
 from roofline.text.printable import markdown_text
-from roofline.text.units import percent, scaled
+from roofline.text.units import percent, scaled, unit_of
 
 
 def _of_machine(name: str, of_host: str) -> Callable[[ResultFile], Any]:
@@ -73,9 +73,6 @@ def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
             own = _LIMIT_DTYPES.get(name, dtype)
             columns.setdefault(f"{prefix}_{name}", Column(name=f"{prefix}_{name}", title=name, get=get, dtype=own))
     return list(columns.values())
-
-
-_UNIT_ENDINGS = {"_byte": "B", "_w": "W", "_hz": "Hz", "_s": "s"}
 
 
 def environment(result: ResultFile) -> str:
@@ -148,13 +145,12 @@ def _value(path: str, value: Any, machine: Machine) -> str | None:
         return None if reason is None else f"not known: {reason}"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    unit = next((unit for ending, unit in _UNIT_ENDINGS.items() if path.endswith(ending)), None)
+    unit = unit_of(path)
     # A whole number in a file may be beyond the range of floats: shown as it stands.
     fits = isinstance(value, int | float) and abs(value) < 1e300
     return scaled(value, unit) if unit is not None and fits else str(value)
 
 
 def _words(key: str) -> str:
-    for ending in _UNIT_ENDINGS:
-        key = key.removesuffix(ending)
-    return key.replace("_", " ")
+    """A key without its unit, as people write it."""
+    return (key if unit_of(key) is None else key.rpartition("_")[0]).replace("_", " ")

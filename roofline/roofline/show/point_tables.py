@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -43,21 +44,17 @@ def _rate(point: Point) -> tuple[float, float | None] | None:
     return None if point.samples_per_s is None else (point.samples_per_s, point.margin)
 
 
-def _with_margin(rate: tuple[float, float | None]) -> str:
-    value, margin = rate
-    return significant(value) if margin is None else f"{significant(value)} ±{significant(100 * margin, 2)}%"
-
-
-def _with_rounded_margin(rate: tuple[float, float | None]) -> str:
+def _with_margin(rate: tuple[float, float | None], digits: int = 2) -> str:
+    """:param digits: of a margin below 10 %."""
     value, margin = rate
     if margin is None:
         return significant(value)
-    return f"{significant(value)} ±{significant(100 * margin, 1 if margin < 0.1 else 2)}%"
+    return f"{significant(value)} ±{significant(100 * margin, digits if margin < 0.1 else 2)}%"
 
 
 _STANDING: tuple[Column[Point], ...] = (
     # Throughput and margin in one column: neither gives way to another.
-    number("throughput", "samples/s\n± margin", _rate, _with_margin, narrow=_with_rounded_margin),
+    number("throughput", "samples/s\n± margin", _rate, _with_margin, narrow=partial(_with_margin, digits=1)),
     *(replace(column, narrow=lambda value: prefixed(value).replace(" ", "")) for column in pick("attained_flop_per_s")),
     # ``.21-.31`` for ``0.21-0.31``
     *(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from roofline.machine.roof_choice import doubts
 from roofline.model.input_pipeline import lines
@@ -26,7 +25,6 @@ def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
         ("Distance to the roofs", _nearest(steps, "of its roof", "fraction_of_roof", "fraction_of_roof_low")),
         ("Distance to the speed of light", _nearest(steps, "of its speed of light", "fraction_of_speed_of_light")),
         ("Precision", _precisions(steps)),
-        ("Batch size", _batches(steps)),
         ("Input", _inputs(steps)),
         ("Limitations", _limits(sound)),
     ):
@@ -70,50 +68,28 @@ def _nearest(points: Sequence[Point], what: str, column: str, order: str = "") -
     return f"Nearest: {told(known[-1][1])}; farthest: {told(known[0][1])}."
 
 
-def _series(points: Sequence[Point], without: str) -> list[dict[Any, Point]]:
-    """Cases with a throughput that differ in one field alone, by that field; of several such, the first."""
-    groups: dict[tuple[object, ...], dict[Any, Point]] = {}
+def _precisions(points: Sequence[Point]) -> str:
+    """Throughput against fp32 of the same case; of those whose margins don't show that they differ, how many they are."""
+    groups: dict[tuple[object, ...], dict[str, Point]] = {}
     for point in points:
         record = point.benchmark.record
-        if record is None or point.samples_per_s is None:
-            continue
-        case = record.case
-        fields = {name: getattr(case, name) for name in ("model", "mode", "batch", "precision", "layout", "data")}
-        key = (*(value for name, value in fields.items() if name != without), case.config.get("test"), compiled(record))
-        groups.setdefault(key, {}).setdefault(fields[without], point)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _ratios(heading: str, pairs: Sequence[tuple[Point, Point]]) -> str:
-    """How many times the throughput of the second of a pair the first has; of those whose margins don't show
-    that they differ, how many they are.
-    """
+        if record is not None and point.samples_per_s is not None:
+            case = record.case
+            others = (case.model, case.mode, case.batch, case.layout, case.data, case.config.get("test"), compiled(record))
+            groups.setdefault(others, {}).setdefault(case.precision, point)
     told, within = [], 0
-    for point, base in pairs:
-        ratio = (point.samples_per_s or 0.0) / (base.samples_per_s or 1.0)
-        if apart_by_margins(ratio, point, base):
-            told.append(f"{point.id} {significant(ratio)} times {base.id}")
-        else:
-            within += 1
+    for of_one in groups.values():
+        if (base := of_one.pop("fp32", None)) is None:
+            continue
+        for point in of_one.values():
+            ratio = (point.samples_per_s or 0.0) / (base.samples_per_s or 1.0)
+            if apart_by_margins(ratio, point, base):
+                told.append(f"{point.id} {significant(ratio)} times {base.id}")
+            else:
+                within += 1
     parts = [some_of(told, _MOST)] if told else []
     parts += [f"{counted(within, 'pair')} not apart by their margins"] if within else []
-    return f"{heading}: {'; '.join(parts)}." if parts else ""
-
-
-def _precisions(points: Sequence[Point]) -> str:
-    """Throughput against fp32 of the same case."""
-    series = [group for group in _series(points, "precision") if "fp32" in group]
-    pairs = [(point, group["fp32"]) for group in series for name, point in group.items() if name != "fp32"]
-    return _ratios("Throughput against fp32", pairs)
-
-
-def _batches(points: Sequence[Point]) -> str:
-    """Throughput of the largest batch against the smallest."""
-    series = _series(points, "batch")
-    return _ratios(
-        "Throughput of the largest batch against the smallest",
-        [(group[max(group)], group[min(group)]) for group in series],
-    )
+    return f"Throughput against fp32: {'; '.join(parts)}." if parts else ""
 
 
 def _inputs(points: Sequence[Point]) -> str:

@@ -12,6 +12,7 @@ from roofline.plots.roofline_content import (
     Placed,
     ceiling_label,
     ceilings_of,
+    drawable,
     level_label,
     limits,
     marker_size,
@@ -26,8 +27,7 @@ def roofline_data(points: Sequence[Point]) -> Data:
 
     :param points: all rows of its table, in their order; at least one.
     """
-    drawable = [point for point in points if point.mode in ("train", "infer") or point.benchmark.record is None]
-    content = Content(drawable or points)
+    content = Content(drawable(points) or points)
     row_of = {id(point): row for row, point in enumerate(points)}
     ceilings, levels = ceilings_of(content.roofs, content.used), content.roofs.levels
     published = published_beside(points, [*ceilings, *levels])
