@@ -10,17 +10,17 @@ makes room for them; ``legend=False`` leaves legend and notes out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.layout import Panel, draw_around, width_of
-from roofline.plots.levels import Levels, why_no_levels
+from roofline.plots.levels import Levels
 from roofline.plots.operation_bars import bars_height_of, draw_legend, step_of
 from roofline.plots.roofline import Roofline
 from roofline.plots.roofline_content import drawable
-from roofline.plots.style import DARK, Style, show_as_written, style_of
+from roofline.plots.style import DARK, NoFigure, Style, show_as_written, style_of
 from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability
 from roofline.schema.record import Mode
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 __all__ = ["levels", "operations", "roofline", "throughput", "variability"]
+
+Drawing = TypeVar("Drawing")
 
 
 def roofline(
@@ -129,8 +131,7 @@ def operations(
     """
     if kind not in ("roofline", "bar"):
         raise ValueError(f"no kind {kind!r} here: there is 'roofline' or 'bar'")
-    point = _one_case(_chosen(results, machine, case), "times of its operations", _why_no_step)
-    step = step_of(point)
+    point, step = _one_case(_chosen(results, machine, case), "times of its operations", step_of)
     around = 2.0 if legend else 0.8
     if kind == "bar":
         axes = _axes(ax, bars_height_of(step) + around)
@@ -158,8 +159,8 @@ def levels(
     :param legend: draw the legend, and the numbered kernels' names.
     :raises ValueError: no such machine or case, several of them, or the case has no hardware counters.
     """
-    point = _one_case(_chosen(results, machine, case), "hardware counters", why_no_levels)
-    return _drawn(Levels(point), ax, heading(point), legend=legend)
+    point, panel = _one_case(_chosen(results, machine, case), "hardware counters", Levels)
+    return _drawn(panel, ax, heading(point), legend=legend)
 
 
 _WIDTH, _HEIGHT = 8.0, 4.5
@@ -232,28 +233,26 @@ def _of_one_machine(points: list[Point]) -> list[Point]:
     return points
 
 
-def _one_case(points: list[Point], what: str, why_not: Callable[[Point], str | None]) -> Point:
-    """The only one that can be drawn.
+def _one_case(points: list[Point], what: str, make: Callable[[Point], Drawing]) -> tuple[Point, Drawing]:
+    """The only case that can be drawn, and its drawing.
 
     :param what: has to be known of it, for the message.
     :raises ValueError: there are several, or none, with the reason of the first.
     """
-    reasons = {id(point): why_not(point) for point in points}
-    found = [point for point in points if reasons[id(point)] is None]
+    found: list[tuple[Point, Drawing]] = []
+    reasons: list[str] = []
+    for point in points:
+        try:
+            found.append((point, make(point)))
+        except NoFigure as error:
+            reasons.append(f"{point.id}: {error}")
     if not found:
-        raise ValueError(f"no {what}: {points[0].id}: {reasons[id(points[0])]}")
-    if len({point.id for point in found}) > 1:
-        raise ValueError(f"several cases have {what}: give case=, one of {_listed(found)}")
-    (point,) = _of_one_machine(found)[:1]
-    return point
-
-
-def _why_no_step(point: Point) -> str | None:
-    try:
-        step_of(point)
-    except ValueError as error:
-        return str(error).removeprefix(f"{point.id}: ")
-    return None
+        raise ValueError(f"no {what}: {reasons[0]}")
+    known = [point for point, _ in found]
+    if len({point.id for point in known}) > 1:
+        raise ValueError(f"several cases have {what}: give case=, one of {_listed(known)}")
+    _of_one_machine(known)
+    return found[0]
 
 
 def _machine_title(points: Sequence[Point]) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point, cases, newest
-from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.levels import levels_figure
 from roofline.plots.machine_rooflines import machines_figure
 from roofline.plots.operation_bars import step_figure
 from roofline.plots.roofline import roofline_figure
 from roofline.plots.roofline_content import drawable
-from roofline.plots.style import Form, save, slug, style_of
+from roofline.plots.style import Form, NoFigure, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
 from roofline.show.machines import Machine, by_machine, machine_names, machine_of, roofs_alone
@@ -35,15 +36,18 @@ class _Drawn:
         self.paths: list[Path] = []
         self.notes: list[str] = []
 
-    def add(self, name: str, figure: Figure | None, why_not: str = "") -> None:
+    def add(self, name: str, make: Callable[[], Figure], otherwise: str) -> None:
         """Write a figure.
 
-        :param why_not: there is none; empty where nobody has to know.
+        :param make: makes it, or raises a NoFigure that says why there is none.
+        :param otherwise: begins the note where there is none.
         """
-        if figure is not None:
+        try:
+            figure = make()
+        except NoFigure as error:
+            self.notes.append(f"{otherwise}: {error}")
+        else:
             self.paths += [save(figure, self._folder / f"{name}.{form}", form, self._write) for form in self._forms]
-        elif why_not:
-            self.notes.append(why_not)
 
 
 def draw(
@@ -54,27 +58,22 @@ def draw(
 
     :raises OSError: a file can't be written.
     """
-    sessions = cases(points)
-    shown, notes = newest(sessions)
+    sessions, bare = by_machine(cases(points)), by_machine(roofs_alone(points))
+    shown, notes = newest(cases(points))
     style = style_of(point.benchmark.record for point in shown)
     drawn = _Drawn(folder, forms, write)
     drawn.notes += [f"{note}; variability has all" for note in notes]
-    bare = roofs_alone(points)
-    for key, name in machine_names([*shown, *bare]).items():
-        title, file = title_of(key, name), slug(name)
-        own = [point for point in shown if machine_of(point) == key]
-        if not own:
-            under = [point for point in bare if machine_of(point) == key]
-            drawn.add(f"roofline-{file}", roofline_figure(under, title, style))
-            continue
-        if modelled := drawable(own):
-            why_not = f"{name}: no roofline to draw: no case can be placed, and the machine has no roofs"
-            drawn.add(f"roofline-{file}", roofline_figure(modelled, title, style), why_not)
-        why_not = f"{name}: no throughput to draw: no case has a record with a time"
-        drawn.add(f"throughput-{file}", throughput_figure(own, title, style), why_not)
-        rounds = [point for point in sessions if machine_of(point) == key]
-        why_not = f"{name}: no variability to draw: no case has the times of its rounds"
-        drawn.add(f"variability-{file}", variability_figure(rounds, title), why_not)
+    newest_of = by_machine(shown)
+    for key, name in machine_names([*shown, *roofs_alone(points)]).items():
+        title, file, own = title_of(key, name), slug(name), newest_of.get(key, [])
+        if under := drawable(own) if own else bare[key]:
+            roofline = partial(roofline_figure, under, title, style)
+            drawn.add(f"roofline-{file}", roofline, f"{name}: no roofline to draw")
+        if own:
+            throughput = partial(throughput_figure, own, title, style)
+            drawn.add(f"throughput-{file}", throughput, f"{name}: no throughput to draw")
+            variability = partial(variability_figure, sessions[key], title)
+            drawn.add(f"variability-{file}", variability, f"{name}: no variability to draw")
     return drawn.paths, drawn.notes
 
 
@@ -90,8 +89,8 @@ def draw_machines(
     models = by_machine(point for point in shown if point.mode in ("train", "infer"))
     of_names = {names[machine]: own for machine, own in models.items()}
     drawn = _Drawn(folder, forms, write)
-    drawn.add("machines-roofline", machines_figure(of_names))
-    drawn.add("machines-share", machines_figure(of_names, by_share=True))
+    for name, by_share in (("roofline", False), ("share", True)):
+        drawn.add(f"machines-{name}", partial(machines_figure, of_names, by_share=by_share), "no machines to draw")
     return drawn.paths
 
 
@@ -111,16 +110,11 @@ def draw_case(
     for point in shown:
         machine = names[machine_of(point)]
         end = f"{slug(machine)}-{slug(case)}"
-        try:
-            drawn.add(f"operations-{end}", step_figure(point))
-        except ValueError as error:
-            drawn.notes.append(f"{machine}: no operations to draw: {error}")
-        why_not = why_no_levels(point)
-        levels = None if why_not is not None else levels_figure(point)
-        drawn.add(f"levels-{end}", levels, f"{machine}: no levels of {case} to draw: {why_not}")
-        own = [one for one in sessions if machine_of(one) == machine_of(point)]
-        rounds = variability_figure(own, f"{case} · {title_of(machine_of(point), machine)}")
-        drawn.add(f"rounds-{end}", rounds, f"{machine}: no rounds of {case} to draw: it has no times of its rounds")
+        drawn.add(f"operations-{end}", partial(step_figure, point), f"{machine}: no operations to draw")
+        drawn.add(f"levels-{end}", partial(levels_figure, point), f"{machine}: no levels to draw")
+        title = f"{case} · {title_of(machine_of(point), machine)}"
+        rounds = partial(variability_figure, by_machine(sessions)[machine_of(point)], title)
+        drawn.add(f"rounds-{end}", rounds, f"{machine}: no rounds of {case} to draw")
     return drawn.paths, drawn.notes
 
 
@@ -136,18 +130,20 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
     """
     shown, notes = newest(cases(points))
     names = machine_names(shown)
-    drawn = _Drawn(folder)
+    paths: list[Path] = []
     reasons: dict[str, list[str]] = {}
     for point in shown:
         if point.mode not in ("train", "infer"):
             continue
-        why_not = why_no_levels(point)
-        if why_not is None:
-            drawn.add(f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}", levels_figure(point))
+        try:
+            figure = levels_figure(point)
+        except NoFigure as error:
+            reasons.setdefault(str(error), []).append(point.id)
         else:
-            reasons.setdefault(why_not, []).append(point.id)
+            name = f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}.png"
+            paths.append(save(figure, folder / name))
     remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]
-    return drawn.paths, [*notes, *remarks]
+    return paths, [*notes, *remarks]
 
 
 _NAMED = 4

@@ -18,7 +18,7 @@ from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import draw_roofs
 from roofline.plots.roofline_content import Spot
-from roofline.plots.style import DARK, FAINT, handle
+from roofline.plots.style import DARK, FAINT, NoFigure, handle
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
 from roofline.show.step_notes import heading, kernel, plain_kernel
@@ -78,32 +78,23 @@ class _Kernel:
     series: _Series
 
 
-def why_no_levels(point: Point) -> str | None:
-    """Give the reason why this case has no figure; None where it has one."""
-    record = point.benchmark.record
-    if record is None:
-        return "no record of its work"
-    if point.why_not_drawn is not None:
-        return point.why_not_drawn
-    counters = counters_of(record)
-    if counters is None:
-        status = "none in the record" if record.counters is None else record.counters.status.replace("_", " ")
-        return f"no hardware counters ({status})"
-    return None if _step(point, counters) is not None else "the counters have no bytes of any level"
-
-
 class Levels:
     """The step of one case, and its longest kernels, at the intensity of each level; ``footer`` names the kernels.
 
-    :raises ValueError: it has no such figure (see `why_no_levels`).
+    :raises NoFigure: it has no hardware counters, or no place under roofs.
     """
 
     def __init__(self, point: Point) -> None:
-        why_not, record = why_no_levels(point), point.benchmark.record
-        counters = None if record is None else counters_of(record)
-        whole = None if counters is None else _step(point, counters)
-        if why_not is not None or record is None or counters is None or whole is None:
-            raise ValueError(f"{point.id}: {why_not}")
+        record = point.benchmark.record
+        if record is None:
+            raise NoFigure("no record of its work")
+        if point.why_not_drawn is not None:
+            raise NoFigure(point.why_not_drawn)
+        if (counters := counters_of(record)) is None:
+            status = "none in the record" if record.counters is None else record.counters.status.replace("_", " ")
+            raise NoFigure(f"no hardware counters ({status})")
+        if (whole := _step(point, counters)) is None:
+            raise NoFigure("the counters have no bytes of any level")
         kernels = counted_kernels(record, point.roofs)
         self._point, self._whole, self._drawn = point, whole, _drawable(kernels)
         self._dtypes = _dtypes(point, counters)
@@ -122,7 +113,7 @@ class Levels:
 def levels_figure(point: Point) -> Figure:
     """The figure of one case.
 
-    :param point: one for which `why_no_levels` has no reason.
+    :raises NoFigure: as of `Levels`.
     """
     return figure_of(Levels(point), heading(point), height=_AXES_HEIGHT)
 

@@ -11,7 +11,7 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size, published_beside
-from roofline.plots.style import DARK, FAINT, handle, number_axis, style_for, tidy
+from roofline.plots.style import DARK, FAINT, NoFigure, handle, number_axis, style_for, tidy
 from roofline.show.machines import machine_of
 from roofline.text.units import counted
 
@@ -42,11 +42,11 @@ class Machines:
             for name, points in by_machine.items()
         }
         self._by_share = by_share
-        self._placed = {
+        self.placed = {
             name: [one for one in content.placed if not by_share or _shares(one) is not None]
             for name, content in self._contents.items()
         }
-        placed = [one for of_machine in self._placed.values() for one in of_machine]
+        placed = [one for of_machine in self.placed.values() for one in of_machine]
         self._named, others = _colors_named(by_machine)
         self._style = style_for(self._named.values(), (one.record.case.precision for one in placed))
         self._as_picture = len(placed) > _MOST_VECTORS
@@ -57,16 +57,11 @@ class Machines:
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
         self.legend = [
             *self._style.model_handles(
-                self._named[name] for name, of_machine in self._placed.items() if of_machine and name in self._named
+                self._named[name] for name, of_machine in self.placed.items() if of_machine and name in self._named
             ),
             *([handle(counted(others, "other machine"), color=FAINT)] if others else []),
             *self._style.precision_handles(one.record.case.precision for one in placed),
         ]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether fewer than two machines have a case to draw."""
-        return sum(map(bool, self._placed.values())) < 2
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
@@ -79,7 +74,7 @@ class Machines:
                 content.roofs.levels,
             )
             for name, content in self._contents.items()
-            if self._placed[name]
+            if self.placed[name]
         ]
         x_low, x_high = min(end[0] for end in ends), max(end[1] for end in ends)
         number_axis(axes, "x", "", x_low, x_high)
@@ -92,8 +87,8 @@ class Machines:
             for name, content in self._contents.items():
                 for roofs, style in ((content.roofs, "-"), (self._published[name], ":")):
                     _draw_roofs(axes, roofs, content.used, self._color(name), style)
-        for name in sorted(self._placed, key=self._named.__contains__):  # the others below those with a colour
-            self._draw_points(axes, self._placed[name], self._color(name))
+        for name in sorted(self.placed, key=self._named.__contains__):  # the others below those with a colour
+            self._draw_points(axes, self.placed[name], self._color(name))
         if self._by_share:
             axes.set_ylim(bottom=0)
 
@@ -144,11 +139,14 @@ def _colors_named(by_machine: Mapping[str, Sequence[Point]]) -> tuple[dict[str, 
     return named, len(devices) - len(named)
 
 
-def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure | None:
-    """The figure of several machines; None where fewer than two have a case to draw."""
+def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure:
+    """The figure of several machines.
+
+    :raises NoFigure: fewer than two have a case to draw.
+    """
     panel = Machines(by_machine, by_share=by_share)
-    if panel.is_empty:
-        return None
+    if sum(map(bool, panel.placed.values())) < 2:
+        raise NoFigure("fewer than two machines have a case to draw")
     title = "Machines by the share of their own roofs" if by_share else "Machines over each other"
     return figure_of(panel, title, height=_AXES_HEIGHT)
 

@@ -16,7 +16,7 @@ from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.roofline_axes import draw_roofs
 from roofline.plots.roofline_content import Spot, spot_of
-from roofline.plots.style import DARK, FAINT, handle, new_figure, tidy
+from roofline.plots.style import DARK, FAINT, NoFigure, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
 from roofline.show.operation_tables import seen_outside
@@ -148,14 +148,14 @@ class Step:
 def step_of(point: Point) -> Step:
     """The step of one case: of its operations; where these have no times of their own, of what the profiler saw.
 
-    :raises ValueError: neither is known, with the reason.
+    :raises NoFigure: neither is known, with the reason.
     """
     if point.step is not None:
         return _of_operations(point, point.step)
     if (seen := seen_outside(point)) is not None:
         return _of_kernels(point, *seen)
     record = point.benchmark.record
-    raise ValueError(f"{point.id}: {'no record of its work' if record is None else why_untimed(record)}")
+    raise NoFigure("no record of its work" if record is None else why_untimed(record) or "not timed")
 
 
 def step_figure(point: Point) -> Figure:
@@ -169,7 +169,7 @@ def step_figure(point: Point) -> Figure:
     kernel neither FLOPs nor bytes are known; below, the time of what the profiler saw, longest first, and what of the
     timed step it did not see.
 
-    :raises ValueError: neither is known, with the reason.
+    :raises NoFigure: neither is known, with the reason.
     """
     step = step_of(point)
     bars_height = bars_height_of(step)

@@ -10,7 +10,7 @@ from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_axes import draw_roofs
 from roofline.plots.roofline_content import Content, Placed, marker_size
-from roofline.plots.style import DARK, FAINT, PLAIN, Style, handle, variant
+from roofline.plots.style import DARK, FAINT, PLAIN, NoFigure, Style, handle, variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,19 +28,14 @@ class Roofline:
     """
 
     def __init__(self, points: Sequence[Point], style: Style) -> None:
-        self._content = Content(points)
+        self.content = Content(points)
         self._style = style
-        self.lines, self.footer = self._content.lines, self._content.footer
-        self.legend = _legend(self._content.placed, style)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is neither a case to place nor a roof."""
-        return not self._content.placed and not self._content.roofs.roofs
+        self.lines, self.footer = self.content.lines, self.content.footer
+        self.legend = _legend(self.content.placed, style)
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``; no roofs and no points are no error."""
-        content = self._content
+        content = self.content
         draw_roofs(axes, content.roofs, content.placed, content.used)
         for one in content.placed:
             _draw_point(axes, one, self._style)
@@ -50,13 +45,16 @@ class Roofline:
             )
 
 
-def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure | None:
-    """The figure of one device's cases; None where there is neither a case to place nor a roof.
+def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
+    """The figure of one device's cases.
 
     :param points: of one device, at least one.
+    :raises NoFigure: there is neither a case to place nor a roof.
     """
     panel = Roofline(points, style)
-    return None if panel.is_empty else figure_of(panel, title, height=_AXES_HEIGHT)
+    if not panel.content.placed and not panel.content.roofs.roofs:
+        raise NoFigure("no case can be placed, and the machine has no roofs")
+    return figure_of(panel, title, height=_AXES_HEIGHT)
 
 
 def _draw_point(axes: Axes, one: Placed, style: Style) -> None:

@@ -199,6 +199,10 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI)
 
 
+class NoFigure(ValueError):
+    """There is nothing to draw; the message says why."""
+
+
 Form = Literal["png", "svg"]
 """Of a figure's file."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.model.points import Point, runs_of
 from roofline.model.throughputs import NEAR_BEST, knee
 from roofline.plots.layout import beside, draw_heading, width_of
-from roofline.plots.style import DARK, PLAIN, Style, new_figure, number_axis, tidy, variant
+from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
 from roofline.text.units import percent, significant
 
@@ -96,14 +96,15 @@ def modes_of(points: Sequence[Point]) -> list[Mode]:
     return [mode for mode in MODES if mode in found]
 
 
-def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figure | None:
-    """The figure of one device's cases, a panel for each mode, or None where no case has a throughput.
+def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
+    """The figure of one device's cases, a panel for each mode.
 
     :param points: of one device.
+    :raises NoFigure: no case has a throughput.
     """
     panels = [Throughput(points, mode, style) for mode in modes_of(points)]
     if not panels:
-        return None
+        raise NoFigure("no case has a record with a time")
     width = len(panels) * (_PANEL + _BETWEEN) - _BETWEEN
     figure = new_figure(width, _AXES_HEIGHT)
     for index, panel in enumerate(panels):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
-from roofline.plots.style import handle
+from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
 from roofline.show.machines import machine_names, machine_of
 from roofline.text.units import counted
@@ -59,13 +59,13 @@ class Variability:
     """Rounds of cases relative to each case's median, by machine: the median of its sessions' step times.
 
     :param points: all sessions of the cases. Above `MOST_ROWS` cases, those that vary most are drawn.
-    :raises ValueError: no case has rounds with times.
+    :raises NoFigure: no case has rounds with times.
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
         rows = _rows_of(points)
         if not rows:
-            raise ValueError("no rounds to draw: no case has the times of its rounds")
+            raise NoFigure("no case has the times of its rounds")
         kept = {id(row) for row in sorted(rows, key=lambda row: -max(map(abs, row.changes)))[:MOST_ROWS]}
         self.rows = [row for row in rows if id(row) in kept]
         self.lines = [
@@ -96,15 +96,13 @@ def has_rounds(points: Sequence[Point]) -> bool:
     return any(_session_of(point) is not None for point in points)
 
 
-def variability_figure(points: Sequence[Point], title: str) -> Figure | None:
-    """The figure of one device's cases; None where none has rounds.
+def variability_figure(points: Sequence[Point], title: str) -> Figure:
+    """The figure of one device's cases.
 
     :param points: all sessions of the cases.
+    :raises NoFigure: no case has rounds with times.
     """
-    try:
-        panel = Variability(points)
-    except ValueError:
-        return None
+    panel = Variability(points)
     return rows_figure(panel, title, panel.height)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
-from roofline.plots.levels import levels_figure, why_no_levels
+from roofline.plots.levels import levels_figure
+from roofline.plots.style import NoFigure
 from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -120,7 +121,9 @@ def test_texts_keep_apart(tmp_path: Path) -> None:
 )
 def test_what_has_no_figure_says_why(tmp_path: Path, record: Record, why: str) -> None:
     """For the note that stands in its place."""
-    assert why_no_levels(_point(tmp_path, record)) == why
+    with pytest.raises(NoFigure) as caught:
+        levels_figure(_point(tmp_path, record))
+    assert str(caught.value) == why
 
 
 def test_the_command_draws_each_case_that_has_counters(run: Run, tmp_path: Path) -> None:

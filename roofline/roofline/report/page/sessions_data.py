@@ -11,7 +11,7 @@ from roofline.histories.history_table import changes_table
 from roofline.histories.judged_series import JudgedSeries, Settings, judge_changed
 from roofline.histories.series import commits_between, series_of
 from roofline.model.points import Point
-from roofline.plots.style import style_for
+from roofline.plots.style import NoFigure, style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
@@ -44,7 +44,7 @@ def rounds_data(sessions: Sequence[Point], points: Sequence[Point]) -> Data | No
     """
     try:
         found = Variability(sessions)
-    except ValueError:
+    except NoFigure:
         return None
     row_of = {id(point): row for row, point in enumerate(points)}
     rows = []
