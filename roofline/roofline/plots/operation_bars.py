@@ -20,7 +20,7 @@ from roofline.plots.style import DARK, FAINT, NoFigure, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
 from roofline.show.operation_tables import seen_outside
-from roofline.show.step_notes import OUTSIDE, kernel, part_of_step
+from roofline.show.step_notes import OUTSIDE, beats_light, kernel, part_of_step
 from roofline.show.step_notes import heading as title_of
 from roofline.text.printable import printable
 from roofline.text.units import counted, percent, scaled
@@ -252,11 +252,7 @@ def _footer(step: Breakdown, drawn: Sequence[_Drawn]) -> list[str]:
             f" {part_of_step(step, all_s)}."
         )
     if step.too_fast:
-        fast = part_of_step(step, sum(one.time_s for one in step.too_fast))
-        lines.append(
-            f"Faster than their own speed of light: {counted(len(step.too_fast), 'operation')}, {fast}."
-            " There a roof or a count is wrong, or a nearer cache held the data."
-        )
+        lines.append(f"{beats_light(step)}.")
     return lines
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import Any
 
 from roofline.counters.quantities import QUANTITIES, Quantity
@@ -62,11 +62,8 @@ def notes_of(points: Iterable[Point], of: str = "") -> list[Column[Any]]:
     """A column for each thing that users noted of the runs."""
     sessions = (point.result.session for point in points)
     names = dict.fromkeys(name for session in sessions if session is not None for name in session.noted)
-    return _within(of, (_kind(f"note_{name}", printable(name), "session", by=_note(name)) for name in names))
-
-
-def _note(name: str) -> Callable[[Session], str | None]:
-    return lambda session: session.noted.get(name)
+    noted = (_kind(f"note_{name}", printable(name), "session.noted", by=methodcaller("get", name)) for name in names)
+    return _within(of, noted)
 
 
 def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str | None:
@@ -123,10 +120,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def _counter_title(quantity: Quantity) -> str:
     return quantity.title.replace("\n", " ") if quantity.part else f"{quantity.title.split()[0]} counter"
-
-
-def _version(name: str) -> Column[Point]:
-    return _text(f"version_{name}", name, "machine.versions", by=lambda versions: versions.get(name))
 
 
 _ROOTS: dict[str, Get] = {
@@ -376,7 +369,7 @@ _ALL: tuple[Column[Point], ...] = (
         ),
         narrow=lambda names: " ".join([*names[:1], *([f"+{len(names) - 1}"] if len(names) > 1 else [])]),
     ),
-    *(_version(name) for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
+    *(_text(f"version_{name}", name, f"machine.versions.{name}") for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
 )
 
 MEANINGS: Mapping[str, str] = {

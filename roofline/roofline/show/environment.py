@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import methodcaller
+from dataclasses import replace
 from typing import Any, Literal
 
 from roofline.results.result import ResultFile
 from roofline.schema.session import Machine, Session
 from roofline.show.render import cell, text_of
-from roofline.show.tables import Column, Dtype, Follow, number, plain_value, words
+from roofline.show.tables import Column, Dtype, number, plain_value, words
 from roofline.text.printable import markdown_text
 from roofline.text.units import percent, scaled, unit_of
 
@@ -69,9 +69,8 @@ def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
     columns = {column.name: column for column in MACHINE_COLUMNS}
     for prefix, group, dtype in _GROUPS:
         for name in dict.fromkeys(name for machine in machines for name in getattr(machine, group)):
-            get = Follow(f"machine.{group}", by=methodcaller("get", name))
-            own = _LIMIT_DTYPES.get(name, dtype)
-            columns.setdefault(f"{prefix}_{name}", Column(name=f"{prefix}_{name}", title=name, get=get, dtype=own))
+            column: Column[ResultFile] = number(f"{prefix}_{name}", name, f"machine.{group}.{name}")
+            columns.setdefault(column.name, replace(column, dtype=_LIMIT_DTYPES.get(name, dtype)))
     return list(columns.values())
 
 

@@ -15,7 +15,7 @@ from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Record
 from roofline.show import step_notes
-from roofline.show.columns import notes_of, pick
+from roofline.show.columns import between, notes_of, pick
 from roofline.show.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
@@ -284,10 +284,7 @@ _KINDS: tuple[Column[KernelLine], ...] = (
 
 
 def _counted_range(row: Reconciled) -> str | None:
-    if row.counted_low is None or row.counted_high is None:
-        return None
-    low, high = scaled(row.counted_low, row.unit), scaled(row.counted_high, row.unit)
-    return high if low == high else f"{low} to {high}"
+    return between(row.counted_low, row.counted_high, lambda value: scaled(value, row.unit))
 
 
 _RECONCILED: tuple[Column[Reconciled], ...] = (

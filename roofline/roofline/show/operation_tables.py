@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from roofline.model.operations import (
     Breakdown,
@@ -351,27 +350,19 @@ def _light_share(case: Taken) -> float | None:
     return compute / total if compute is not None and total else None
 
 
-def _rounded(share: float) -> str:
-    """Under a heading that says percent, to be compared with its neighbours."""
-    return f"{100 * share:.0f}" if abs(share) >= 0.0995 else f"{100 * share:.1f}"
-
-
-_rounded_share = partial(number, show=_rounded)
-
-
 _CASES: tuple[Column[Taken], ...] = (
     words("case", get="point.id", dtype="category"),
     words("machine", get="point.result.machine_label", drop=2, dtype="category"),
     seconds("step_time_s", "step", "step.step_s"),
     seconds("speed_of_light_s", "SOL", "step.sol.time_s"),
-    _rounded_share("fraction_of_speed_of_light", "% of\nSOL", "step.fraction"),
-    _rounded_share("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
-    _rounded_share("share_compute", "com-\npute", _share_of("compute")),
-    _rounded_share("share_memory", "mem-\nory", _share_of("memory")),
-    _rounded_share("share_launch", "launch", _share_of("launch")),
-    _rounded_share("share_undetermined", "undet.", _share_of("undetermined")),
-    _rounded_share("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
-    _rounded_share("device_share", "device\nbusy", "point.placement.device_share"),
+    share("fraction_of_speed_of_light", "% of\nSOL", "step.fraction"),
+    share("compute_share_of_speed_of_light", "compute\nof SOL", _light_share),
+    share("share_compute", "com-\npute", _share_of("compute")),
+    share("share_memory", "mem-\nory", _share_of("memory")),
+    share("share_launch", "launch", _share_of("launch")),
+    share("share_undetermined", "undet.", _share_of("undetermined")),
+    share("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
+    share("device_share", "device\nbusy", "point.placement.device_share"),
     words(
         "worst_operation",
         "most above\nSOL",

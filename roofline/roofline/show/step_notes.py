@@ -66,19 +66,23 @@ def about_operations(step: Breakdown) -> list[str]:
     fast = sorted(step.too_fast, key=lambda one: one.above_s or 0.0)
     if not fast:
         return []
-    time_s = sum(one.time_s for one in fast)
-    head = (
-        f"Faster than their own speed of light: {counted(len(fast), 'operation')} with"
-        f" {part_of_step(step, time_s)}. There a roof or a count is wrong, or a nearer cache held"
-        " the data:"
-    )
     lines = [
         f"  {short(one.operation.name)} {one.operation.shape}: {scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
         for one in fast[:_LISTED]
     ]
     if len(fast) > _LISTED:
         lines.append(f"  and {len(fast) - _LISTED} more: `roofline ops RESULT CASE --format csv` has all")
-    return [head, *lines]
+    return [f"{beats_light(step)}:", *lines]
+
+
+def beats_light(step: Breakdown) -> str:
+    """Say how many operations are faster than their own speed of light."""
+    fast = step.too_fast
+    return (
+        f"Faster than their own speed of light: {counted(len(fast), 'operation')} with"
+        f" {part_of_step(step, sum(one.time_s for one in fast))}. There a roof or a count is wrong, or a nearer cache held"
+        " the data"
+    )
 
 
 def about_untimed(profile: Profile, step_s: float, why: str) -> list[str]:
