@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,20 +36,12 @@ from roofline.comparison.gate import judge
 @table_options
 def ab(
     arguments: tuple[str, ...],
-    base: str | None,
-    new: str | None,
-    base_path: Path | None,
-    new_path: Path | None,
-    base_python: str | None,
-    new_python: str | None,
-    pairs: int,
-    max_time: float,
-    least_effect: float,
-    confidence: float,
+    rules: Rules,
     allow_removed: bool,
     strict: bool,
     results: Path | None,
     output: Output,
+    **given: Any,
 ) -> int:
     """Measure two sides in turns (A B B A ...) and say which cases are slower, faster or the same.
 
@@ -58,25 +51,16 @@ def ab(
     Exit codes: 0 pass; 1 a case is slower; 2 usage; 3 can't compare: a side doesn't start, a case is removed, skipped
     by one side, another workload or without proof; or no case could be judged, for the machine is too busy.
     """
-    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), temporary_folder() as folder:
         check_arguments(arguments)
-        for option, tree in (("--base-path", base_path), ("--new-path", new_path)):
-            if tree is not None and not tree.is_dir():
-                raise NoData(f"{option}: {tree}: no such folder.")
+        for side in ("base", "new"):
+            if (tree := given[f"{side}_path"]) is not None and not tree.is_dir():
+                raise NoData(f"--{side}-path: {tree}: no such folder.")
         if output.path is not None:
             try_to_write(output.path)
         if results is not None:
             turns_file.try_to_write(results)
-        options = SideOptions(
-            base=base,
-            new=new,
-            base_path=base_path,
-            new_path=new_path,
-            base_python=base_python,
-            new_python=new_python,
-        )
-        with two_sides(options, Path.cwd(), folder) as sides:
+        with two_sides(SideOptions(**given), Path.cwd(), folder) as sides:
             result = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
     outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
     table = verdict_table(result, outcome.exit_code)

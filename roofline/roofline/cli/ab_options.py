@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -19,25 +20,25 @@ from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.ab.worktrees import PREFIX
 from roofline.cli.baseline_candidate import least_effect_option
 from roofline.cli.messages import NoData, WrongUsage
-from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command
+from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command, together
 
 
 def rule_options(function: Command) -> Command:
-    """``--pairs``, ``--max-time``, ``--least-effect`` and ``--confidence``: passed on under these names."""
-    rules = Rules()
-    options: list[Callable[[Command], Command]] = [
+    """``--pairs``, ``--max-time``, ``--least-effect`` and ``--confidence``: passed on together as ``rules``."""
+    usual = Rules()
+    options = (
         click.option(
             "--pairs",
             type=click.IntRange(min=1),
             metavar="PAIRS",
-            default=rules.pairs,
+            default=usual.pairs,
             show_default=True,
             help="Pairs of fresh processes, at most. Each process has an offset of its own.",
         ),
         click.option(
             "--max-time",
             type=SECONDS,
-            default=rules.max_time_s,
+            default=usual.max_time_s,
             show_default=True,
             help="Seconds of turns for each case, both sides and all pairs together.",
         ),
@@ -49,10 +50,17 @@ def rule_options(function: Command) -> Command:
             show_default=True,
             help="How sure to be: of the cases called slower or faster, this share is so and not by chance.",
         ),
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
+    )
+
+    def made(given: dict[str, Any]) -> Rules:
+        return Rules(
+            pairs=given.pop("pairs"),
+            max_time_s=given.pop("max_time"),
+            least=given.pop("least_effect"),
+            confidence=given.pop("confidence"),
+        )
+
+    return together(function, options, "rules", made)
 
 
 @contextmanager

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import wraps
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import click
 
 from roofline.cli.inputs import INPUT
 from roofline.cli.messages import WrongUsage
-from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number
+from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, together
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.judged_case import Settings
 from roofline.comparison.sides.compared_figures import FigureName
@@ -121,16 +120,7 @@ def judging_options(function: Command) -> Command:
             help="What is compared. Memory and FLOP are held exactly: any change counts by its size alone.",
         ),
     )
-
-    @wraps(function)
-    def with_settings(*arguments: Any, **given: Any) -> Any:
-        settings = settings_of(given)
-        return function(*arguments, settings=settings, **given)
-
-    made = cast("Command", with_settings)
-    for option in reversed(options):
-        made = option(made)
-    return made
+    return together(function, options, "settings", settings_of)
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -121,15 +121,24 @@ def width_option(function: Command) -> Command:
     )(function)
 
 
-def _format_option(function: Command) -> Command:
-    """``--format``: passed on as ``form``."""
-    return click.option(
-        "--format",
-        "form",
-        is_eager=True,  # whether the ending of -o has to decide
-        type=click.Choice(FORMATS),
-        help="Default: table.",
-    )(function)
+def together(
+    function: Command, options: Sequence[Callable[[Command], Command]], name: str, make: Callable[[dict[str, Any]], Any]
+) -> Command:
+    """Give a command options whose values are passed on as one.
+
+    :param name: of the one.
+    :param make: takes the values out of all that was given, and makes one of them.
+    """
+
+    @wraps(function)
+    def with_one(*arguments: Any, **given: Any) -> Any:
+        made = make(given)
+        return function(*arguments, **given, **{name: made})
+
+    command = cast("Command", with_one)
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def table_options(function: Command) -> Command:
@@ -152,15 +161,22 @@ def table_or_figure_options(function: Command) -> Command:
 
 
 def _output_options(function: Command, figures: tuple[str, ...], help: str) -> Command:
-    @wraps(function)
-    def with_output(*arguments: Any, form: Format | None, output: Path | None, **others: Any) -> Any:
-        ending = "" if output is None else output.suffix.lower()
-        path, figure = (None, output) if ending in figures else (output, None)
-        made = Output(form=form or FORM_BY_ENDING.get(ending, "table"), path=path, figure=figure)
-        return function(*arguments, output=made, **others)
+    form_option = click.option(
+        "--format",
+        "form",
+        is_eager=True,  # whether the ending of -o has to decide
+        type=click.Choice(FORMATS),
+        help="Default: table.",
+    )
+    file_option = click.option("-o", "--output", type=OutputFile(*FORM_BY_ENDING, *figures), help=help)
 
-    option = click.option("-o", "--output", type=OutputFile(*FORM_BY_ENDING, *figures), help=help)
-    return _format_option(option(width_option(cast("Command", with_output))))
+    def made(given: dict[str, Any]) -> Output:
+        form, file = given.pop("form"), given.pop("output")
+        ending = "" if file is None else file.suffix.lower()
+        path, figure = (None, file) if ending in figures else (file, None)
+        return Output(form=form or FORM_BY_ENDING.get(ending, "table"), path=path, figure=figure)
+
+    return together(function, (form_option, file_option, width_option), "output", made)
 
 
 def verbose_option(function: Command) -> Command:

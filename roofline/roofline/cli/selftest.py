@@ -24,15 +24,7 @@ FAILED = 1
 @click.option("--slowdown", type=SHARE, default="5%", show_default=True, help="Put into every step of one side.")
 @rule_options
 @table_options
-def selftest(
-    arguments: tuple[str, ...],
-    slowdown: float,
-    pairs: int,
-    max_time: float,
-    least_effect: float,
-    confidence: float,
-    output: Output,
-) -> int:
+def selftest(arguments: tuple[str, ...], slowdown: float, rules: Rules, output: Output) -> int:
     """Compare unchanged code with itself, which must pass, and with itself slowed on purpose, which must be found.
 
     Without pytest arguments two small cases that come with the package are measured. Prints the least slowdown that
@@ -41,7 +33,6 @@ def selftest(
     Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 a case could not be measured in both
     trials.
     """
-    rules = Rules(pairs=pairs, max_time_s=max_time, least=least_effect, confidence=confidence)
     with failures(), interruptible(), temporary_folder() as folder:
         check_arguments(arguments)
         if output.path is not None:
