@@ -160,14 +160,13 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
     """The displayed columns that fit, with the key broken into lines if need be; the titles of those that don't; and
     the width in which all would.
     """
-    columns = table.displayed()
-    key, rest = _cells_of(table, columns, width)
-    least = _broken(key, table.key_width).width
-    needed = least + _beside(rest)
-    if needed > width:
-        key, rest = _cells_of(table, [replace(one, show=one.narrow or one.show) for one in columns], width)
+    wide = table.displayed()
+    for columns in (wide, [replace(one, show=one.narrow or one.show) for one in wide]):
+        key, rest = _cells_of(table, columns, width)
         least = _broken(key, table.key_width).width
         needed = least + _beside(rest)
+        if needed <= width:
+            break
     dropped: list[_Cells] = []
     while rest and least + _beside(rest) > width and (last := max(rest, key=lambda one: one.column.drop)).column.drop:
         rest.remove(last)

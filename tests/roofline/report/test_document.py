@@ -46,7 +46,7 @@ def test_sections_stand_in_order_with_their_figures(tmp_path: Path) -> None:
 
 
 def test_the_analysis_names_its_evidence(tmp_path: Path) -> None:
-    """Of a machine: bounds, distances, precision; an invalid row is in none of them."""
+    """Of a machine: bounds, distances; an invalid row is in none of them."""
     points = _points(
         tmp_path,
         _case("resnet50", 8, "fp32", 0.1),
@@ -58,11 +58,8 @@ def test_the_analysis_names_its_evidence(tmp_path: Path) -> None:
     )
     found = dict(sentences(points))
     assert list(found) == [
-        *("Bounds", "Distance to the roofs", "Distance to the speed of light", "Precision", "Limitations"),
+        *("Bounds", "Distance to the roofs", "Distance to the speed of light", "Limitations"),
     ]
-    assert (
-        found["Precision"] == "Throughput against fp32: resnet50-train-b32-amp_bf16 2.00 times resnet50-train-b32-fp32."
-    )
     assert found["Bounds"] == (
         "5 cases undetermined (range straddles the knee): resnet50-train-b8-fp32, vgg16-train-b8-tf32,"
         " vgg16-train-b32-tf32 and 2 more; resnet50-train-b8-fp32: 25.0 to 100 FLOP/byte, knee 100 (dram; analytic)."

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from roofline.machine.roof_choice import doubts
 from roofline.model.input_pipeline import lines
 from roofline.model.points import Point
-from roofline.model.speed_of_light import compiled
-from roofline.model.throughputs import apart_by_margins
 from roofline.show.columns import pick
-from roofline.text.units import counted, significant, some_of
+from roofline.text.units import counted, some_of
 
 
 def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
@@ -24,7 +22,6 @@ def sentences(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
         ("Bounds", _bounds(steps)),
         ("Distance to the roofs", _nearest(steps, "of its roof", "fraction_of_roof", "fraction_of_roof_low")),
         ("Distance to the speed of light", _nearest(steps, "of its speed of light", "fraction_of_speed_of_light")),
-        ("Precision", _precisions(steps)),
         ("Input", _inputs(steps)),
         ("Limitations", _limits(sound)),
     ):
@@ -68,30 +65,6 @@ def _nearest(points: Sequence[Point], what: str, column: str, order: str = "") -
     return f"Nearest: {told(known[-1][1])}; farthest: {told(known[0][1])}."
 
 
-def _precisions(points: Sequence[Point]) -> str:
-    """Throughput against fp32 of the same case; of those whose margins don't show that they differ, how many they are."""
-    groups: dict[tuple[object, ...], dict[str, Point]] = {}
-    for point in points:
-        record = point.benchmark.record
-        if record is not None and point.samples_per_s is not None:
-            case = record.case
-            others = (case.model, case.mode, case.batch, case.layout, case.data, case.config.get("test"), compiled(record))
-            groups.setdefault(others, {}).setdefault(case.precision, point)
-    told, within = [], 0
-    for of_one in groups.values():
-        if (base := of_one.pop("fp32", None)) is None:
-            continue
-        for point in of_one.values():
-            ratio = (point.samples_per_s or 0.0) / (base.samples_per_s or 1.0)
-            if apart_by_margins(ratio, point, base):
-                told.append(f"{point.id} {significant(ratio)} times {base.id}")
-            else:
-                within += 1
-    parts = [some_of(told, _MOST)] if told else []
-    parts += [f"{counted(within, 'pair')} not apart by their margins"] if within else []
-    return f"Throughput against fp32: {'; '.join(parts)}." if parts else ""
-
-
 def _inputs(points: Sequence[Point]) -> str:
     """Cases that wait for their batches, and what the tests of the input came to."""
     (column,) = pick("input_share")
@@ -125,6 +98,3 @@ def _limits(points: Sequence[Point]) -> str:
         told.append(f"Times alone, their work is not known: {counted(len(plain), 'benchmark')}.")
     return " ".join(told)
 
-
-_MOST = 6
-"""Pairs that one statement names."""

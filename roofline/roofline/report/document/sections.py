@@ -13,6 +13,7 @@ from roofline.model.points import Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.batch_data import batch_table
+from roofline.report.page.pairs_data import pairs_table
 from roofline.report.page.remarks import attention_table
 from roofline.show.machines import Machine, machine_names, machine_of, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart
@@ -149,9 +150,8 @@ def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str
     )
     yield _shown(document_tables.timings(shown))
     yield from _pictures(("throughput", "variability", "rounds"), figures)
-    scaling = batch_table(shown)
-    if scaling.rows:
-        yield _shown(scaling)
+    yield _some(batch_table(shown), "")
+    yield _some(pairs_table(shown), "")
     taken = taken_apart(shown)[0]
     if taken:
         yield _shown(cases_table(taken, ()))

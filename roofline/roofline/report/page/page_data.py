@@ -89,10 +89,6 @@ class _Section:
     sessions: list[Point]
     under: list[Point]
 
-    def rounds(self) -> Data | None:
-        """How far the rounds of its cases differ."""
-        return rounds_data(self.sessions, self.points)
-
 
 _MACHINES: tuple[Column[_Section], ...] = (
     words("machine", get="name"),
@@ -187,7 +183,7 @@ class PageData:
 
     def rounds(self) -> Iterator[Data | None]:
         """How far the rounds of each machine's cases differ, in the order of the overview."""
-        return (section.rounds() for section in self._sections)
+        return (rounds_data(section.sessions, section.points) for section in self._sections)
 
     def histories(self) -> Iterator[Data | None]:
         """Each machine's cases session by session, in the order of the overview; None where no case has a history."""

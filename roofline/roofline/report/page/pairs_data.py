@@ -1,7 +1,8 @@
-"""Pairs of cases that differ in one thing: training or inference, compiled or eager, real or ready data."""
+"""Pairs of cases that differ in one thing: mode, compilation, data, precision."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -43,6 +44,7 @@ _KINDS: dict[str, Callable[[Record], bool]] = {
     "training against inference": lambda record: record.case.mode == "train",
     "compiled against eager": compiled,
     "real against ready data": lambda record: not has_ready_data(record),
+    "another precision against fp32": lambda record: record.case.precision != "fp32",
 }
 """Each by what the first of a pair is, and the other isn't."""
 
@@ -82,21 +84,23 @@ def pairs_table(points: Sequence[Point]) -> Table[_Pair]:
 
 
 def _pairs(points: Sequence[Point], what: str) -> Iterator[_Pair]:
-    """Pairs that differ in this alone, and have no third."""
-    groups: dict[tuple[object, ...], list[tuple[bool, Point]]] = {}
+    """Pairs that differ in this alone: several may be held against the same case, and none has a second like it."""
+    groups: dict[tuple[object, ...], list[tuple[object, bool, Point]]] = {}
     for point in points:
         record = point.benchmark.record
         if record is None or not point.valid or record.case.mode not in ("train", "infer"):
             continue
         case = record.case
-        others = tuple(of(record) for kind, of in _KINDS.items() if kind != what)
-        # Two kinds of real data are no difference of this kind.
+        alike = tuple(of(record) for kind, of in _KINDS.items() if kind != what)
         data = None if what == "real against ready data" else case.data
+        precision = None if what == "another precision against fp32" else case.precision
         test, ranks = (str(case.config.get(name)) for name in ("test", "ranks"))
-        key = (case.model, case.batch, case.precision, case.layout, case.sample_unit, data, test, ranks, *others)
-        groups.setdefault(key, []).append((_KINDS[what](record), point))
+        key = (case.model, case.batch, precision, case.layout, case.sample_unit, data, test, ranks, *alike)
+        groups.setdefault(key, []).append(((case.precision, case.data), _KINDS[what](record), point))
     for members in groups.values():
-        own = [point for first, point in members if first]
-        other = [point for first, point in members if not first]
-        if len(own) == len(other) == 1:
-            yield _Pair(what=what, point=own[0], against=other[0])
+        others = [point for _, first, point in members if not first]
+        counts = Counter(kind for kind, first, _ in members if first)
+        if len(others) == 1:
+            for kind, first, point in members:
+                if first and counts[kind] == 1:
+                    yield _Pair(what=what, point=point, against=others[0])

@@ -294,7 +294,7 @@ def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
 
 
 def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
-    """Training and inference, compiled and eager, real and ready data; of what has a third there is no pair."""
+    """Training and inference, compiled and eager, real and ready data: several of the first kind with one of the other."""
 
     def record(name: str, step_s: float, **changes: Any) -> Any:
         rounds = Rounds(steps=1, wall_s=(step_s,))
@@ -312,8 +312,10 @@ def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
         ["training against inference", "train", "infer", "300 ms", "100 ms", "3.00x", "yes"],
         ["compiled against eager", "compiled", "train", "150 ms", "300 ms", "0.500x", "yes"],
         ["real against ready data", "photos", "train", "600 ms", "300 ms", "2.00x", "yes"],
+        ["real against ready data", "a", "other", "300 ms", "200 ms", "1.50x", "yes"],
+        ["real against ready data", "b", "other", "300 ms", "200 ms", "1.50x", "yes"],
     ]
-    assert machine["pairs"]["opens"] == [0, 2, 3]
+    assert machine["pairs"]["opens"] == [0, 2, 3, 5, 6]
     variants = machine["facets"][3]["values"]
     assert variants[:2] == [{"name": "compiled", "letter": "a"}, {"name": "ready data"}]
     assert [value["letter"] for value in variants[2:]] == ["b", "c", "d"]
