@@ -15,9 +15,9 @@ import click
 from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
+from roofline.cli.messages import tell
 from roofline.cli.output import emit
 from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
-from roofline.text.printable import say
 from roofline.text.units import scaled
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def complexity(
         _write(summaries, needs)
     if refused:
         for reason in refused:
-            say(f"left out: {reason}", err=True)
+            tell(f"left out: {reason}")
         click.get_current_context().exit(1)
 
 
@@ -206,4 +206,4 @@ def _write(folder: Path, needs: list[ModelNeeds]) -> None:
             (folder / name).write_text(content, encoding="utf-8")
     except OSError as error:
         raise click.UsageError(f"--summaries {folder}: can't be written ({error.strerror or error})") from error
-    say(f"wrote {', '.join(str(folder / name) for name in files)}", err=True)
+    tell(f"wrote {', '.join(str(folder / name) for name in files)}")

@@ -51,6 +51,11 @@ def terminal_width() -> int:
     return _columns(_asked(click.get_current_context(silent=True)))
 
 
+def say(line: str) -> None:
+    """Say a line on standard output."""
+    echo(f"{printable(line)}\n", sys.stdout)
+
+
 def tell(line: str) -> None:
     """Say a line on standard error, broken where it is read by somebody: at a terminal, or where a width was asked for.
 

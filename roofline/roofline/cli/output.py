@@ -24,7 +24,7 @@ def emit(tables: Iterable[Table[Any]], output: Output, *, complete: str | None =
 
     :param complete: what has the columns of all the tables that don't fit. Default: CSV of one table, and Markdown of
         several, which a CSV doesn't hold.
-    :raises click.UsageError: the file can't be written, or standard output is closed.
+    :raises click.UsageError: the file can't be written.
     """
     tables = list(tables)
     if output.form == "parquet":
@@ -53,12 +53,10 @@ def _has_bold_letters(stream: TextIO | None) -> bool:
 def emit_text(text: str, output: Path | None) -> None:
     """Print a text, or write it to ``output``.
 
-    :raises click.UsageError: the file can't be written, or standard output is closed.
+    :raises click.UsageError: the file can't be written.
     """
     if output is not None:
         write_text(output, text)
-    elif sys.stdout is None:
-        raise WrongUsage("Standard output is closed: nothing can be shown. Write to a file with -o FILE.")
     else:
         echo(text, sys.stdout)
 

@@ -9,7 +9,7 @@ import click
 
 from roofline.cli.baseline_candidate import TwoSides
 from roofline.cli.inputs import INPUT, devices_option, named_case, read_points, read_results, results_argument
-from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.messages import NoData, WrongUsage, say, tell
 from roofline.cli.output import emit, unwritable, write_free
 from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, width_option
 from roofline.comparison.comparison import compare_paths
@@ -20,7 +20,6 @@ from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
 from roofline.results.reader import read_file
-from roofline.text.printable import say
 from roofline.text.units import some_of
 
 

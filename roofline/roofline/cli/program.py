@@ -22,7 +22,6 @@ from typing import Any
 import click
 
 from roofline.files.decoding import ReadError
-from roofline.text.printable import say
 
 GROUP = "roofline.commands"
 _PACKAGE = "pytest-roofline"
@@ -165,7 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Without a name: most likely a full disk behind standard output.
         what = "standard output: can't be" if error.filename is None else f"{error.filename}: can't be read or"
-        say(f"Error: {what} written ({error.strerror or error}).", err=True)
+        from roofline.cli.messages import tell
+
+        tell(f"Error: {what} written ({error.strerror or error}).")
         _discard_output()
         return 3
     return code if isinstance(code, int) else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from roofline.cli.inputs import INPUT, devices_option, read_points, read_results, results_argument
-from roofline.cli.messages import NoData, WrongUsage, tell, tell_error
+from roofline.cli.messages import NoData, WrongUsage, say, tell, tell_error
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.files.decoding import ReadError
@@ -18,7 +18,6 @@ from roofline.show.environment import environment
 from roofline.show.machines import machines_table
 from roofline.show.point_tables import metrics_table, points_table, run_tables
 from roofline.show.scaling_table import scaling_table
-from roofline.text.printable import say
 from roofline.text.units import counted
 
 

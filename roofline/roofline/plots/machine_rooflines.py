@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +10,13 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size, published_beside
-from roofline.plots.style import DARK, FAINT, NoFigure, handle, number_axis, style_for, tidy
-from roofline.show.machines import machine_of
+from roofline.plots.style import DARK, NoFigure, number_axis, style_for, tidy
 from roofline.text.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_COLORS = 10
-"""More can't be told apart."""
 _MOST_VECTORS = 2000
 """Points of an SVG: as many more take megabytes, and are a picture in it instead."""
 _AXES_HEIGHT = 5.0
@@ -28,8 +24,7 @@ _AXES_HEIGHT = 5.0
 
 
 class Machines:
-    """The cases of each machine in its colour; of the precisions each has its marker. Above `MOST_COLORS` machines
-    those with the same device share a colour.
+    """The cases of each machine in its colour; of the precisions each has its marker.
 
     :param by_machine: points by the name of their machine, at least one of each.
     :param by_share: as shares of each machine's own roof.
@@ -47,8 +42,7 @@ class Machines:
             for name, content in self._contents.items()
         }
         placed = [one for of_machine in self.placed.values() for one in of_machine]
-        self._named, others = _colors_named(by_machine)
-        self._style = style_for(self._named.values(), (one.record.case.precision for one in placed))
+        self._style = style_for(by_machine, (one.record.case.precision for one in placed))
         self._as_picture = len(placed) > _MOST_VECTORS
         left_out = sum(map(len, by_machine.values())) - len(placed)
         self.lines = ["bar: range from most to least bytes"]
@@ -56,10 +50,7 @@ class Machines:
             self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
         self.legend = [
-            *self._style.model_handles(
-                self._named[name] for name, of_machine in self.placed.items() if of_machine and name in self._named
-            ),
-            *([handle(counted(others, "other machine"), color=FAINT)] if others else []),
+            *self._style.model_handles(name for name, of_machine in self.placed.items() if of_machine),
             *self._style.precision_handles(one.record.case.precision for one in placed),
         ]
 
@@ -86,14 +77,11 @@ class Machines:
             axes.set_ylabel("attained (FLOP/s)", fontsize=10, color=DARK)
             for name, content in self._contents.items():
                 for roofs, style in ((content.roofs, "-"), (self._published[name], ":")):
-                    _draw_roofs(axes, roofs, content.used, self._color(name), style)
-        for name in sorted(self.placed, key=self._named.__contains__):  # the others below those with a colour
-            self._draw_points(axes, self.placed[name], self._color(name))
+                    _draw_roofs(axes, roofs, content.used, self._style.color(name), style)
+        for name, of_machine in self.placed.items():
+            self._draw_points(axes, of_machine, self._style.color(name))
         if self._by_share:
             axes.set_ylim(bottom=0)
-
-    def _color(self, machine: str) -> str:
-        return self._style.color(self._named[machine]) if machine in self._named else FAINT
 
     def _draw_points(self, axes: Axes, of_machine: Sequence[Placed], color: str) -> None:
         """Those of one look together: a file of thousands of lines by themselves takes megabytes."""
@@ -125,18 +113,6 @@ class Machines:
                 zorder=4,
                 rasterized=self._as_picture,
             )
-
-
-def _colors_named(by_machine: Mapping[str, Sequence[Point]]) -> tuple[dict[str, str], int]:
-    """What the colour of each machine stands for, and how many machines have none: those of rare devices."""
-    if len(by_machine) <= MOST_COLORS:
-        return {name: name for name in by_machine}, 0
-    devices = {name: machine_of(points[0]).device or "unknown device" for name, points in by_machine.items()}
-    most = dict(Counter(devices.values()).most_common(MOST_COLORS))
-    named = {
-        name: f"{device} ({counted(most[device], 'machine')})" for name, device in devices.items() if device in most
-    }
-    return named, len(devices) - len(named)
 
 
 def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure:

@@ -38,6 +38,8 @@ _WHOLE_STEP_AREA = 7000.0
 """Points squared of a marker that stands for all of the step's time: areas are proportional to time."""
 _LEAST_SHARE = 0.001
 """Operations with less of the step's time are not drawn: together they are said below."""
+_SIZES = (0.002, 0.01, 0.05, 0.2, 0.5)
+"""Shares of the step whose areas a legend may show."""
 _BARS = 14
 """Kernels with a bar of their own."""
 _NAME = 38
@@ -261,13 +263,9 @@ def _color(kind: str) -> str:
 
 
 def _sizes(drawn: Sequence[_Drawn]) -> list[float]:
-    """Shares for the legend, smallest first: the largest round one (1, 2, 5) that is drawn, the one before, a tenth."""
-    if not drawn:
-        return []
-    largest = max(one.share for one in drawn)
-    decade = 10.0 ** math.floor(math.log10(largest))
-    before, lead = next(pair for pair in ((2, 5), (1, 2), (0.5, 1)) if pair[1] * decade <= largest * (1 + 1e-9))
-    return [lead * decade / 10, before * decade, lead * decade]
+    """Shares for the legend, smallest first."""
+    largest = max((one.share for one in drawn), default=0.0)
+    return [share for share in _SIZES if share <= largest][-3:]
 
 
 def _legend(drawn: Sequence[_Drawn], whole: Spot | None) -> list[Line2D]:

@@ -11,11 +11,8 @@ from roofline.model.points import Point, runs_of
 from roofline.schema.record import Record
 from roofline.schema.session import Roof
 from roofline.text.units import scaled, significant
-from roofline.text.wrapping import cut
 
 _LISTED = 8
-_LONGEST_NAME = 200
-"""Characters of a name below the figure: of a whole one there may be hundreds of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
 
 def _footer(left_out: Sequence[tuple[Point, str]], notices: Sequence[str], why_no_roofs: str | None) -> list[str]:
     lines = [f"No roofs: {why_no_roofs}", *notices] if why_no_roofs else list(notices)
-    lines += [f"Not drawn: {cut(point.id, _LONGEST_NAME)}: {reason}" for point, reason in left_out[:_LISTED]]
+    lines += [f"Not drawn: {point.id}: {reason}" for point, reason in left_out[:_LISTED]]
     if len(left_out) > _LISTED:
         lines.append(f"and {len(left_out) - _LISTED} more: `roofline points` lists all with the reason")
     return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 
 def printable(text: str) -> str:
@@ -14,14 +13,6 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
-
-
-def say(text: str, *, err: bool = False) -> None:
-    """Print a line, on standard error if so; what a terminal would obey in it is escaped."""
-    import click
-
-    # The stream is named, for click writes UTF-8 to a terminal that has ASCII where it chooses the stream itself.
-    click.echo(printable(text), sys.stderr if err else sys.stdout, err=err)
 
 
 def printable_lines(text: str) -> str:

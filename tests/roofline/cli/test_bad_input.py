@@ -146,12 +146,10 @@ def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
     ("line", "code", "told"),
     [
         ("summary {} > /dev/full", 3, "standard output: can't be written (No space left"),
-        ("summary {} >&-", 2, "Standard output is closed: nothing can be shown."),
-        ("lock {} >&-", 2, "Standard output is closed"),
     ],
 )
 def test_output_that_takes_nothing(one: Path, line: str, code: int, told: str) -> None:
-    """A full disk and a closed standard output give a message, not a traceback."""
+    """A full disk gives a message, not a traceback."""
     answer = _shell(f"-m roofline {line.format(one)}")
     assert answer.returncode == code
     assert told in answer.stderr

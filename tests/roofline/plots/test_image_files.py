@@ -369,21 +369,6 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []
 
 
-def test_machines_of_one_device_share_a_colour_where_there_are_many(tmp_path: Path) -> None:
-    """All are drawn: of a cluster whoever differs from its like is looked for. Rare devices are grey."""
-    (cpu,) = _points(tmp_path, build.record())
-    gpu = replace(cpu, device=build.CUDA)
-    rare = [replace(cpu, device=Device(kind="cpu", name=f"CPU {number}")) for number in range(10)]
-    figure = machines_figure({f"m{number}": [one] for number, one in enumerate([*rare, cpu, cpu, gpu])})
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    told = [text.get_text() for text in legend.get_texts()]
-    assert "AMD EPYC 7B13 (2 machines)" in told
-    assert "2 other machines" in told
-    assert len(_markers(figure)) == 13
-    assert overlaps(figure) == []
-
-
 def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
     """A CPU and a GPU of one host are two rooflines."""
     gpu = build.record(device=Device(kind="cuda", name="NVIDIA L4"))
