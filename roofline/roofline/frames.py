@@ -78,9 +78,9 @@ class Results:
     def missing(self) -> pd.DataFrame:
         """Why values of the other frames are NA: of each ``table`` and ``column`` the ``reason``.
 
-        ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. In `cases` each value
-        has a row here; elsewhere values of one case, file or machine that are missing for one reason have one together:
-        ``rows`` is how many they are, and ``row`` the first.
+        ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. Values of one case, file
+        or machine that are missing for one reason have one row together: ``rows`` is how many they are, and ``row`` the
+        first.
 
         A parameter (``param_...``) is NA where a test has none of that name, a note (``note_...``) where nobody wrote
         it; neither is listed.
@@ -225,11 +225,8 @@ def _gaps(
         )
     gaps = pd.concat(found)
     places = [_place(table, point_of(row)) for row in rows]
-    if table == "cases":
-        gaps["place"] = gaps["owner"]
-    else:
-        known: dict[object, int] = {}
-        gaps["place"] = np.array([known.setdefault(place, len(known)) for place in places], dtype=int)[gaps["owner"]]
+    known: dict[object, int] = {}
+    gaps["place"] = np.array([known.setdefault(place, len(known)) for place in places], dtype=int)[gaps["owner"]]
     gaps = gaps.groupby(["place", "column", "reason"], sort=False, as_index=False).agg(
         {"owner": "first", "row": "first", "rows": "sum"}
     )

@@ -84,10 +84,8 @@ def command(
             tell(f"{path}: {file.incomplete}")
         for reason in file.left_out:
             tell(f"left out, the rest of the file is used: {reason}")
-    for path, file in reading.files.items():
         if file.unknown:
-            unknown = f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}"
-            tell(unknown)
+            tell(f"{path}: columns left out, for no rule knows them: {', '.join(file.unknown)}. {_NAMING}")
     applied = tuple(rule for rule in RULES if not chosen or rule.name in chosen)
     found = audit(on_devices(reading.rows, names, otherwise), devices, own_tolerances, applied)
     if reading.rows:

@@ -10,7 +10,7 @@ from roofline.plots.style import slug
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick
 from roofline.show.export import json_text
-from roofline.show.machines import machine_names, machine_of
+from roofline.show.machines import by_machine, machine_names
 from roofline.show.render import one_line
 from roofline.text.units import significant
 
@@ -20,13 +20,10 @@ _EXTRA = pick("samples_per_s", "fraction_of_roof", "bound")
 def dashboard_files(points: Sequence[Point]) -> Iterator[tuple[str, str]]:
     """Name and content of each file. Invalid rows are left out: they are no measurement."""
     shown = newest(cases(points))[0]
-    for machine, name in machine_names(shown).items():
-        own = {
-            _name(point): point
-            for point in shown
-            if machine_of(point) == machine and point.valid and usable(point.step_time_s or 0.0)
-        }
-        if own:
+    names = machine_names(shown)
+    for machine, points_of_one in by_machine(shown).items():
+        name, timed = names[machine], [one for one in points_of_one if one.valid and usable(one.step_time_s or 0.0)]
+        if own := {_name(point): point for point in timed}:
             yield f"github-action-benchmark-{slug(name)}.json", json_text(github_action_benchmark(own))
             yield f"bencher-{slug(name)}.json", json_text(bencher(own))
 

@@ -18,7 +18,7 @@ from roofline.schema.record import Memory, Record, Work
 from roofline.schema.session import Session
 from roofline.show.tables import Column, Dtype, Follow
 from roofline.text.printable import printable
-from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
+from roofline.text.units import minute, percent, percent_of, prefixed, scaled, shares, significant
 from roofline.timing import readings
 from roofline.timing.step_time import left_out, mean_of_all_s
 
@@ -183,6 +183,17 @@ def _peak_over_predicted(memory: Memory) -> float | None:
 def started_at(result: ResultFile) -> str | None:
     """When a run began; of one without a record, when its file was written."""
     return result.written_at if result.session is None else result.session.started_at
+
+
+def run_name(result: ResultFile) -> str:
+    """A run by its time, or where none is recorded by its file."""
+    return f"run of {minute(result.when)} UTC" if result.when else result.name
+
+
+def days_of(points: Iterable[Point]) -> str:
+    """The days of the points' runs, the first to the last; empty where none is recorded."""
+    days = sorted({point.result.when[:10] for point in points} - {""})
+    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 def _place_in_set(session: Session) -> str | None:

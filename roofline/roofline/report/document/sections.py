@@ -15,13 +15,14 @@ from roofline.report.document.conclusions import sentences
 from roofline.report.page.batch_data import batch_table
 from roofline.report.page.pairs_data import pairs_table
 from roofline.report.page.remarks import attention_table
-from roofline.show.machines import Machine, machine_names, machine_of, machines_table, roofs_alone
+from roofline.show.columns import days_of, run_name
+from roofline.show.machines import Machine, by_machine, machine_names, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart
 from roofline.show.point_tables import roofs_table
 from roofline.show.render import render
 from roofline.show.tables import Table, plain_value
 from roofline.text.printable import markdown_text
-from roofline.text.units import counted, minute, some_of
+from roofline.text.units import counted, some_of
 
 _MOST_ROWS = 1000
 """Rows of a table, or of all tables of one kind: a reader of more takes the page or a spreadsheet."""
@@ -50,22 +51,22 @@ def document(
         pictures = _pictures(("roofline",), figures)
         told = ["# No case was measured", "The results have nothing but roofs.", *pictures, *found]
         return "\n\n".join(told) + "\n"
-    by_machine = {name: [point for point in shown if machine_of(point) == machine] for machine, name in names.items()}
+    of_names = {names[machine]: own for machine, own in by_machine(shown).items()}
     parts = [
-        _title(shown, list(by_machine)),
+        _title(shown, list(of_names)),
         _some(attention_table(points, comparison), ""),
         *_design(shown, measured, left_out),
         *_complexity(shown),
         *_measurement(shown, figures),
-        *_roofline(by_machine, figures),
+        *_roofline(of_names, figures),
         *_bare(points, shown),
-        *_analysis(shown, names, by_machine, figures),
+        *_analysis(shown, names, of_names, figures),
         *(("### Against the baseline", *_pictures(("changes",), figures), against) if against else ()),
         *_reproducibility(measured),
         "## Appendix A: every case",
         _shown(document_tables.measurements(measured)),
         "## Appendix B: every run",
-        *(render(_first_rows(table, len(by_machine)), "markdown", 0) for table in runs),
+        *(render(_first_rows(table, len(of_names)), "markdown", 0) for table in runs),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
@@ -101,12 +102,11 @@ def _pictures(kinds: Sequence[str], figures: Sequence[str]) -> Iterator[str]:
 
 
 def _title(points: Sequence[Point], machines: Sequence[str]) -> str:
-    days = sorted({point.result.when[:10] for point in points if point.result.when})
-    when = "" if not days else f", {days[0]}" if len(days) == 1 else f", {days[0]} to {days[-1]}"
-    where = markdown_text(some_of(machines))
+    days = days_of(points)
+    where = markdown_text(some_of(machines)) + (f", {days}" if days else "")
     return (
         f"# {counted(len({point.id for point in points}), 'case')} on {counted(len(machines), 'machine')}\n\n"
-        f"Measured on {where}{when}.{_findings(points)} All that is said here is from the results; objective,"
+        f"Measured on {where}.{_findings(points)} All that is said here is from the results; objective,"
         " hypothesis and sources are the author's."
     )
 
@@ -158,18 +158,18 @@ def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str
     yield from _pictures(("operations",), figures)
 
 
-def _roofline(by_machine: dict[str, list[Point]], figures: Sequence[str]) -> Iterator[str]:
+def _roofline(of_names: dict[str, list[Point]], figures: Sequence[str]) -> Iterator[str]:
     yield "## 4 Roofline"
     yield (
         "Attained FLOP/s against FLOP/byte, under the roofs of the machine. Right of a knee arithmetic limits a case,"
         " left of it memory; a range that straddles it decides nothing."
     )
     yield from _pictures(("roofline", "levels"), figures)
-    for name, own in by_machine.items():
+    for name, own in of_names.items():
         yield f"### {markdown_text(name)}"
-        yield _shown(document_tables.placements(own), len(by_machine))
+        yield _shown(document_tables.placements(own), len(of_names))
         for of_roofs in document_tables.by_roofs(own):
-            roofs = replace(roofs_table(of_roofs), title=f"Roofs, {_run_of(of_roofs[0])}")
+            roofs = replace(roofs_table(of_roofs), title=f"Roofs, {run_name(of_roofs[0].result)}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
 
 
@@ -177,25 +177,20 @@ def _bare(points: Sequence[Point], shown: Sequence[Point]) -> Iterator[str]:
     """The roofs of machines without cases."""
     alone = roofs_alone(points)
     names = machine_names([*shown, *alone])
-    for machine in dict.fromkeys(map(machine_of, alone)):
-        own = [point for point in alone if machine_of(point) == machine]
+    for machine, own in by_machine(alone).items():
         yield f"### {markdown_text(names[machine])}"
         yield "No case was measured here."
-        yield _shown(replace(roofs_table(own), title=f"Roofs, {_run_of(own[0])}"))
-
-
-def _run_of(point: Point) -> str:
-    return f"run of {minute(point.result.when)} UTC" if point.result.when else point.result.path.name
+        yield _shown(replace(roofs_table(own), title=f"Roofs, {run_name(own[0].result)}"))
 
 
 def _analysis(
     shown: Sequence[Point],
     names: dict[Machine, str],
-    by_machine: dict[str, list[Point]],
+    of_names: dict[str, list[Point]],
     figures: Sequence[str],
 ) -> Iterator[str]:
     yield "## 5 Analysis"
-    for name, own in by_machine.items():
+    for name, own in of_names.items():
         yield f"### {markdown_text(name)}"
         found = [f"- **{heading}.** {markdown_text(text)}" for heading, text in sentences(own)]
         yield "\n".join(found) or "Nothing can be concluded: no case has a valid record of its work."

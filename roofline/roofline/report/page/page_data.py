@@ -22,7 +22,7 @@ from roofline.report.page.remarks import attention_table
 from roofline.report.page.roofline_data import roofline_data
 from roofline.report.page.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.verdicts_data import verdicts_data, with_baseline
-from roofline.show.columns import parameters_of, pick
+from roofline.show.columns import days_of, parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.environment import MACHINE_COLUMNS, environment_parts
 from roofline.show.machines import Machine, Row, by_machine, machine_names, machine_of, machines_table, roofs_alone
@@ -41,13 +41,10 @@ _CASE_COLUMNS = pick(
     *("case", "mode", "batch", "precision", "samples_per_s", "step_time_s", "margin"),
     *("attained_flop_per_s", "intensity", "fraction_of_roof", "fraction_of_speed_of_light", "bound", "flags"),
 )
-_SORT_BY = dict(
-    zip(
-        ("intensity", "fraction_of_roof"),
-        pick("intensity_low_flop_per_byte", "fraction_of_roof_low"),
-        strict=True,
-    )
-)
+_SORT_BY = {
+    "intensity": pick("intensity_low_flop_per_byte")[0],
+    "fraction_of_roof": pick("fraction_of_roof_low")[0],
+}
 """Ranges are texts, which have no order: the low end stands for them,"""
 _ENDS = pick("intensity_high_flop_per_byte", "fraction_of_roof_high")
 """and the high end is copied with it."""
@@ -150,9 +147,8 @@ class PageData:
     @property
     def runs(self) -> str:
         """How many cases there are, and from when."""
-        days = sorted({day for one in (*self._points, *self._bare) if (day := one.result.when[:10])})
-        when = "" if not days else f" of {days[0]}" if len(days) == 1 else f" from {days[0]} to {days[-1]}"
-        return f"{counted(len(self._points), 'case')}{when}"
+        days = days_of([*self._points, *self._bare])
+        return f"{counted(len(self._points), 'case')}{f' of {days}' if days else ''}"
 
     def overview(self) -> Data:
         """Everything that is shown before a machine is opened."""

@@ -9,10 +9,10 @@ from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
 from roofline.model.points import Point, cases, newest
 from roofline.report.page.verdicts_data import figures_of, points_of_cases
-from roofline.results.result import ResultFile
+from roofline.show.columns import run_name
 from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
 from roofline.show.tables import Column, Table, words
-from roofline.text.units import counted, minute, percent, signed, some_of
+from roofline.text.units import counted, percent, signed, some_of
 
 _MOST, _FEWER = 30, 5
 """Rows of one kind that are listed; of those that make no number wrong."""
@@ -122,7 +122,7 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
             continue
         label = result.machine_label
         if session.why_incomplete is not None:
-            why = f"{_run_of(result)}: {session.why_incomplete}"
+            why = f"{run_name(result)}: {session.why_incomplete}"
             yield Remark(what="incomplete run", case="", machine=label, evidence=why)
         for case in session.not_measured:
             what = case.outcome.replace("_", " ")
@@ -131,16 +131,12 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
 
 def _doubtful_roofs(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
     found = {
-        (names[machine_of(point)], _run_of(point.result), notice): None
+        (names[machine_of(point)], run_name(point.result), notice): None
         for point in points
         for notice in point.roofs.notices
     }
     for machine, run, notice in found:
         yield Remark(what="doubtful roofs", case="", machine=machine, evidence=f"{run}: {notice}")
-
-
-def _run_of(result: ResultFile) -> str:
-    return f"Run of {minute(result.when)} UTC" if result.when else result.name
 
 
 def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:

@@ -81,7 +81,7 @@ def test_what_is_not_listed_is_counted(tmp_path: Path) -> None:
     first, *_, last_listed, others = table["shown"]
     assert first == [
         *("doubtful roofs", "-", "epyc-2cpu"),
-        "Run of 2026-11-20 10:00 UTC: Doubtful roofs, to be measured again on an idle machine: dram (its samples differ"
+        "run of 2026-11-20 10:00 UTC: Doubtful roofs, to be measured again on an idle machine: dram (its samples differ"
         " by 40 %).",
     ]
     assert last_listed == ["margin ±9.6 %", "case4", "epyc-2cpu", "±1.0 % was asked for"]
