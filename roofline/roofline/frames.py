@@ -78,9 +78,9 @@ class Results:
     def missing(self) -> pd.DataFrame:
         """Why values of the other frames are NA: of each ``table`` and ``column`` the ``reason``.
 
-        ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. Values of one case, file
-        or machine that are missing for one reason have one row together: ``rows`` is how many they are, and ``row`` the
-        first.
+        ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. Values of one case,
+        file or machine that are missing for one reason have one row together: ``rows`` is how many they are, and
+        ``row`` the first.
 
         A parameter (``param_...``) is NA where a test has none of that name, a note (``note_...``) where nobody wrote
         it; neither is listed.

@@ -194,6 +194,8 @@ def _why_no_kernels(record: Record, by: By) -> str:
         )
     if record.device.kind == "cpu":
         return "a CPU has no kernels apart from its operations: --by operation has those."
+    if record.profile is not None and record.profile.kernels:
+        return "no kernel in its record has a usable time and number of launches."
     why = record.missing.get("profile", "not kept by the version that measured")
     return f"no times of kernels ({why}). {_MEASURE_AGAIN}"
 

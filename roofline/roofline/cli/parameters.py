@@ -18,6 +18,7 @@ from roofline.text.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
 class Number(click.FloatRange):
     """A finite number in a range of click's; of a range that ends, also as a percentage: ``2%`` for ``0.02``."""
 

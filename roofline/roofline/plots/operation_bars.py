@@ -100,7 +100,9 @@ class Step:
         """Draw its operations and the whole step under the roofs."""
         whole = spot_of(self.point)
         spots = [*self.drawn, *([] if whole is None else [whole])]
-        draw_roofs(axes, self.point.roofs, spots, {one.one.operation.dtype for one in self.drawn} or _dtypes(self.point))
+        draw_roofs(
+            axes, self.point.roofs, spots, {one.one.operation.dtype for one in self.drawn} or _dtypes(self.point)
+        )
         for one in self.drawn:
             axes.scatter(
                 [one.low],

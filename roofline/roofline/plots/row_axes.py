@@ -82,7 +82,9 @@ def _percent_axis(axes: Axes, changes: Sequence[float]) -> None:
     else:
         axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
         axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
-        axes.set_xticks([*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)])
+        axes.set_xticks(
+            [*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)]
+        )
         axes.minorticks_off()
     # A scale brings a formatter of its own.
     axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{100 * value:+.3g}")

@@ -142,7 +142,9 @@ def curves(measured: Sequence[Measured]) -> list[Curve]:
     """Throughputs of one machine as curves; a series with several workloads of one batch size is none."""
     series: dict[tuple[str, ...], list[Measured]] = {}
     for one in measured:
-        series.setdefault((one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit), []).append(one)
+        series.setdefault(
+            (one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit), []
+        ).append(one)
     found = []
     for of in series.values():
         if 1 < len({one.case.batch for one in of}) == len(of):

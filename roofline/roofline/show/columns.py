@@ -380,7 +380,10 @@ _ALL: tuple[Column[Point], ...] = (
         ),
         narrow=lambda names: " ".join([*names[:1], *([f"+{len(names) - 1}"] if len(names) > 1 else [])]),
     ),
-    *(_text(f"version_{name}", name, f"machine.versions.{name}") for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")),
+    *(
+        _text(f"version_{name}", name, f"machine.versions.{name}")
+        for name in ("python", "torch", "torchvision", "cuda", "cudnn", "driver")
+    ),
 )
 
 MEANINGS: Mapping[str, str] = {

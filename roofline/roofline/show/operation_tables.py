@@ -118,10 +118,10 @@ def seen_outside(point: Point) -> tuple[Profile, float] | None:
     seconds; None where nothing else was seen of it, either.
     """
     record, step_s = point.benchmark.record, point.step_time_s
-    profile = None if record is None else record.profile
-    if point.step is not None or profile is None or step_s is None or not usable(step_s) or not lines_outside(profile):
+    if record is None or record.profile is None or step_s is None or not usable(step_s):
         return None
-    return profile, step_s
+    has_none = not record.operations or any(one.time_s is None for one in record.operations)
+    return (record.profile, step_s) if has_none and lines_outside(record.profile) else None
 
 
 def outside_table(point: Point, why: str, top: int | None = None) -> Table[OutsideTime] | None:

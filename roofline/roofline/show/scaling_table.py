@@ -10,7 +10,6 @@ from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, significant
 
-
 _RANKS: tuple[Column[Scaled], ...] = (
     number("ranks", dtype="Int64"),
     *pick("nodes", "samples_per_s", of="point"),

@@ -80,8 +80,8 @@ def beats_light(step: Breakdown) -> str:
     fast = step.too_fast
     return (
         f"Faster than their own speed of light: {counted(len(fast), 'operation')} with"
-        f" {part_of_step(step, sum(one.time_s for one in fast))}. There a roof or a count is wrong, or a nearer cache held"
-        " the data"
+        f" {part_of_step(step, sum(one.time_s for one in fast))}. There a roof or a count is wrong, or a nearer cache"
+        " held the data"
     )
 
 

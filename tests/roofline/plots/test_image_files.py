@@ -1,6 +1,5 @@
 """Figures are drawn for every device, name what they leave out, and keep their texts apart. They never fail."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,7 @@ def _points(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[Po
 
 
 def _figure(points: tuple[Point, ...]) -> "Figure":
-    figure = roofline_figure(points, "title", _style(points))
-    return figure
+    return roofline_figure(points, "title", _style(points))
 
 
 def _style(points: tuple[Point, ...]) -> Any:
@@ -166,14 +164,6 @@ def test_a_long_list_is_cut_with_its_number(tmp_path: Path) -> None:
     """A figure is no table."""
     points = _points(tmp_path, *(build.record(work=None, case=build.case(batch=size)) for size in range(1, 21)))
     assert "and 12 more: `roofline points` lists all with the reason" in _words(_figure(points))
-
-
-def test_a_long_name_below_a_figure_is_cut(tmp_path: Path) -> None:
-    """Its height doesn't follow from somebody's name; the reason stays."""
-    points = _points(tmp_path, build.record(work=None, case=build.case(id="x" * 100_000)))
-    figure = _figure(points)
-    assert "x…: the work was not counted" in _words(figure)
-    assert figure.get_size_inches()[1] < 10
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     found = words(_figure(tmp_path, _step()))
     assert "Operations without matrix products or convolutions, 30 % of the step" in found
     assert "Not drawn: 1 operation of less than 0.10 % each, together 0.090 % of the step." in found
-    assert "Faster than their own speed of light: 1 operation, 0.090 % of the step." in found
+    assert "Faster than their own speed of light: 1 operation with 0.090 % of the step." in found
 
 
 @pytest.mark.parametrize(

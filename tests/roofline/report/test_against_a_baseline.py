@@ -82,8 +82,8 @@ def test_the_report_has_them_and_json_for_dashboards(run: Run, tmp_path: Path, m
     assert code == 0
     assert [path for path in out.split("\n\n")[-1].split() if "/page" not in path and "index" not in path] == [
         *("all/changes.png", "all/changes.svg", "all/roofline_points.csv", "all/metrics.csv"),
-        *("all/attention.csv", "all/roofs.csv", "all/costs.csv", "all/env.md"),
-        *("all/comment.md", "all/verdicts.csv", "all/report.md"),
+        *("all/attention.csv", "all/roofs.csv", "all/costs.csv", "all/verdicts.csv"),
+        *("all/env.md", "all/comment.md", "all/report.md"),
         *("all/github-action-benchmark-epyc-2cpu.json", "all/bencher-epyc-2cpu.json"),
     ]
     report, told = (Path(f"all/{name}.md").read_text(encoding="utf-8") for name in ("report", "comment"))

@@ -53,7 +53,7 @@ def test_a_case_has_its_own_figures_and_tables_have_all(
     assert err == (
         "no figures of each, and no tables here, of more than 0 machines: the page has all, and a report of the files"
         " of a few has theirs\n"
-        "epyc-2cpu: no levels of resnet50-train-b32-fp32 to draw: no hardware counters (none in the record)\n"
+        "epyc-2cpu: no levels to draw: no hardware counters (none in the record)\n"
         "no Parquet files: Parquet needs pyarrow\n"
     )
     rows = list(csv.DictReader(Path("report/operations.csv").read_text(encoding="utf-8").splitlines()))

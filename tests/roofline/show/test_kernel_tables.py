@@ -230,7 +230,7 @@ def test_counted_against_counters(tmp_path: Path) -> None:
     assert table is not None
     text = render(table, "table", 100)
     assert _cells(text, "matrix products") == "matrix products 100 GFLOP 100 G 1.00 agrees 1"
-    assert _cells(text, "DRAM bytes") == "DRAM bytes 1.00 GB to 4.00 GB 6.00 G 1.50 more 1"
+    assert _cells(text, "DRAM bytes") == "DRAM bytes 1.00 GB-4.00 GB 6.00 G 1.50 more 1"
     assert "\n  DRAM bytes: kernels' scratch memory" in text
     rows = json.loads(render(table, "json", 80))
     assert (rows[-1]["counted_low"], rows[-1]["counters"], rows[-1]["unit"]) == (1e9, 6e9, "B")

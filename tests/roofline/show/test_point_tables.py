@@ -15,7 +15,15 @@ from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, HostCounters, Memory, Process, Record, Rounds, Uncovered
 from roofline.schema.session import NotMeasured, Roof
-from roofline.show.point_tables import metrics_table, points_table, roofs_table, run_tables, summary_table, tables_that_fit, telling
+from roofline.show.point_tables import (
+    metrics_table,
+    points_table,
+    roofs_table,
+    run_tables,
+    summary_table,
+    tables_that_fit,
+    telling,
+)
 from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
@@ -434,7 +442,7 @@ def test_a_screen_has_what_needs_attention_then_the_best_and_the_worst(tmp_path:
     assert blocks(6) == {need: [5, 3], near: [1, 2], far: [10, 9]}
     assert blocks(10) == {need: [5, 3, 4, 7], near: [1, 2, 6], far: [10, 9, 8]}
     tables = run_tables(result, points, verbose=False)
-    (table,) = tables_that_fit(tables, points, 0, 80, len)
+    (table,) = tables_that_fit(tables, points, 39, 80, lambda some: 13 * len(some[0].rows))
     lines = render(table, "table", 80).splitlines()
     assert [line.split("  ")[:2] for line in lines[4:10]] == [
         *(["Need attention"], ["", "resnet50-train-b5-fp32"]),

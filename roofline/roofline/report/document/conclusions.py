@@ -97,4 +97,3 @@ def _limits(points: Sequence[Point]) -> str:
     if plain:
         told.append(f"Times alone, their work is not known: {counted(len(plain), 'benchmark')}.")
     return " ".join(told)
-

@@ -294,7 +294,7 @@ def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
 
 
 def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
-    """Training and inference, compiled and eager, real and ready data: several of the first kind with one of the other."""
+    """Training and inference, compiled and eager, real and ready data: several may have one against them."""
 
     def record(name: str, step_s: float, **changes: Any) -> Any:
         rounds = Rounds(steps=1, wall_s=(step_s,))
@@ -507,7 +507,7 @@ def test_cases_are_read_in_scripts_of_some(tmp_path: Path, monkeypatch: pytest.M
     shown = [point for path in paths for point in points_of(read_file(path), load(None))]
     data = PageData(shown)
     assert data.title == "Roofline report of 2 machines"
-    assert data.runs == "84 cases from 2026-11-20 to 2026-11-21"
+    assert data.runs == "84 cases of 2026-11-20 to 2026-11-21"
     assert data.overview()["machines"]["shown"][1] == [
         *("a100", "NVIDIA A100-SXM4-80GB", "AMD EPYC 7B13", "60", "0", "2026-11-21 09:00")
     ]
