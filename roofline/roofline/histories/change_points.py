@@ -40,6 +40,10 @@ _NEIGHBOURS = 5
 _MOST = 3.5
 """No point speaks more for a step than one so far away, in deviations of the scatter."""
 
+_FAR, _FEW = 2 * _OUTLIER, 50
+"""Among fewer points than these the only one so far away, in deviations of the scatter, speaks neither for a step nor
+against it. Among more it hides none."""
+
 _WINDOW = 50
 """A change is looked for so many points around where `ruptures` put it."""
 
@@ -137,11 +141,13 @@ def find_levels(
 
 
 def _logs_of(times_s: Sequence[float]) -> tuple[Array, Array]:
-    """The logarithms as measured, and without outliers."""
+    """The logarithms as measured, but for one point far away among few; and without any outlier."""
     import numpy as np
 
-    measured = np.log(np.asarray(times_s))
-    return measured, _without_outliers(measured)
+    logs = np.log(np.asarray(times_s))
+    cleaned = _without_outliers(logs)
+    far = np.abs(logs - cleaned) > _FAR * scatter_of(logs)
+    return np.where(far, cleaned, logs) if far.sum() == 1 and len(logs) < _FEW else logs, cleaned
 
 
 def _possible(logs: Array) -> int:
@@ -153,13 +159,21 @@ def _without_outliers(values: Array) -> Array:
     """The series with the median of their neighbours in place of outliers: two of them in a row make no level.
 
     F. Hampel, "The influence curve and its role in robust estimation", Journal of the American Statistical Association
-    69 (1974). At the ends the neighbours are the first or last points.
+    69 (1974). At the ends the neighbours are the first or last points. The farthest goes first: beside a step it may be
+    what makes an outlier of another point.
     """
     import numpy as np
 
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(values, _NEIGHBOURS), axis=1)
-    median = np.pad(medians, _NEIGHBOURS // 2, mode="edge")
-    return np.where(np.abs(values - median) > _OUTLIER * scatter_of(values), median, values)
+    cleaned, most = values.copy(), _OUTLIER * scatter_of(values)
+    for _ in values:
+        medians = np.median(np.lib.stride_tricks.sliding_window_view(cleaned, _NEIGHBOURS), axis=1)
+        median = np.pad(medians, _NEIGHBOURS // 2, mode="edge")
+        distances = np.abs(cleaned - median)
+        farthest = int(np.argmax(distances))
+        if distances[farthest] <= most:
+            break
+        cleaned[farthest] = median[farthest]
+    return cleaned
 
 
 def _cut(values: Array) -> list[int]:

@@ -71,6 +71,15 @@ def test_outliers_are_no_level(outliers: list[int]) -> None:
     assert find(logs).changes == ()
 
 
+@pytest.mark.parametrize("outlier", [2, 7, 18])
+def test_one_outlier_hides_no_step(outlier: int) -> None:
+    """On either side of it, nor does it move it."""
+    logs = scatter(21, 0.01) + step(21, 10, 0.1)
+    logs[outlier] += math.log1p(0.18)
+    (change,) = find(logs).changes
+    assert (change.place, change.effect.ratio) == (10, pytest.approx(1.1, abs=0.02))
+
+
 def test_times_that_are_all_the_same_show_nothing_and_a_step_of_them_shows() -> None:
     """Nothing divides by their scatter."""
     assert find(np.zeros(20)).changes == ()
