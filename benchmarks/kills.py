@@ -1,18 +1,19 @@
-"""Kill runs of a fast suite at random moments, and count the finished cases in their journals.
+"""Kill runs of a fast suite at random moments, and count the finished cases that their results lack.
 
-Each test of the suite notes its beginning in a file of its own, so that it is known from outside of the plugin which
-tests have ended: all before the last that began. The runs are forks of one process that has loaded torch.
+Killed are runs of one process; of pytest-xdist's controller with two workers; and of such a run one worker, after which
+the others go on. Each test notes its beginning in a file of its process, so that it is known from outside of the plugin
+which have ended: all that a process began before its last. The runs are forks of one process that has loaded torch.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import signal
 import tempfile
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ from torch import nn
 
 @pytest.mark.parametrize("number", range({CASES}))
 def test_it(roofline, number):
-    with open(os.environ["BEGUN"], "ab", buffering=0) as file:
-        file.write(b".")
+    with open(f"begun/{{os.getpid()}}", "a") as file:
+        print(number, file=file)
     layers = [layer for width in range(8, 24) for layer in (nn.Linear(width, width + 1), nn.ReLU())]
     roofline(nn.Sequential(*layers), torch.randn(2, 8))
 """
@@ -38,65 +39,120 @@ ARGUMENTS = [
     *("--roofline-max-time", "0.01", "--roofline-warmup", "1", "--roofline-roofs", "off"),
 ]
 
+TWO_WORKERS = ["-n", "2"]
+
+LIMIT_S = 300.0
+"""A run has ended by then, or hangs."""
+
 
 class KillError(RuntimeError):
-    """A run did not do what it should have done before it was killed."""
+    """A run did not do what it should have done before or after the kill."""
 
 
 def run(*, quick: bool) -> tuple[Figure, ...]:
-    from roofline.results.journal import load
-
-    kills = 3 if quick else 100
     moments = random.Random(20261129)
     with tempfile.TemporaryDirectory() as name:
         whole = Path(name, "whole")
         start = time.perf_counter()
-        _ended(_forked(whole), whole)
-        measuring_s = time.perf_counter() - start - _starting_s(whole)
-        (document,) = (load(path) for path in whole.rglob("*.json"))
-        if len(document["benchmarks"]) != CASES:
-            raise KillError(f"a run that was not killed has {len(document['benchmarks'])} of {CASES} cases")
-        lost = 0
-        for kill in range(kills):
-            lost += _lost(Path(name, str(kill)), moments.random() * measuring_s)
-            print(f"kill {kill + 1} of {kills}: {lost} finished cases lost so far", flush=True)
+        _end(_forked(whole, ARGUMENTS), whole, codes=(0,))
+        case_s = (time.perf_counter() - start) / CASES
+        if (found := len(_measured(whole))) != CASES:
+            raise KillError(f"a run that was not killed has {found} of {CASES} cases")
         saving = tuple(map(float, Path(whole, "saving").read_text().split()))
-    return (
-        Figure(name=f"finished cases lost in {kills} kills", unit="", samples=(float(lost),), at_most=0.0),
-        Figure(name="writing the journal, a case", unit="s", samples=saving, at_most=0.005),
-    )
+
+        def kill(what: str, times: int, lost_by_one: Callable[[Path, float], int]) -> Figure:
+            lost = 0
+            for number in range(1, times + 1):
+                # In cases begun: from the first one's beginning until the last one has ended.
+                moment = moments.uniform(1, CASES + 1)
+                lost += lost_by_one(Path(name, f"{what}-{number}"), moment)
+                print(f"{number} of {times} kills of {what}: {lost} finished cases lost so far", flush=True)
+            return Figure(
+                name=f"finished cases lost in {times} kills of {what}", unit="", samples=(float(lost),), at_most=0.0
+            )
+
+        return (
+            kill("a run", 3 if quick else 30, lambda folder, moment: _by_a_run(folder, [], moment, case_s)),
+            kill(
+                "xdist's controller",
+                1 if quick else 15,
+                lambda folder, moment: _by_a_run(folder, TWO_WORKERS, moment, case_s),
+            ),
+            kill(
+                "a worker of xdist",
+                1 if quick else 15,
+                lambda folder, moment: _by_a_worker(folder, moment, case_s, moments),
+            ),
+            Figure(name="writing the journal, a case", unit="s", samples=saving, at_most=0.005),
+        )
 
 
-def _lost(folder: Path, after_s: float) -> int:
-    """Kill a run so many seconds after its first test began, and count the finished cases that its results lack."""
+def _by_a_run(folder: Path, more: Sequence[str], moment: float, case_s: float) -> int:
+    """Kill the process that keeps the results, and with it what it started.
+
+    :returns: how many finished cases its results lack.
+    """
+    child = _forked(folder, [*ARGUMENTS, *more])
+    _wait_for(folder, moment, case_s)
+    os.kill(child, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return _lacking(folder, finished=[tests[:-1] for tests in _begun(folder).values()])
+
+
+def _by_a_worker(folder: Path, moment: float, case_s: float, chance: random.Random) -> int:
+    """Kill one of two workers, and let the run come to its end.
+
+    :returns: how many finished cases its results lack.
+    """
+    child = _forked(folder, [*ARGUMENTS, *TWO_WORKERS])
+    _wait_for(folder, moment, case_s)
+    killed = chance.choice(sorted(_begun(folder)))
+    with suppress(ProcessLookupError):
+        os.kill(killed, signal.SIGKILL)
+    _end(child, folder, codes=(0, 1))
+    begun = _begun(folder)
+    begun[killed].pop()
+    return _lacking(folder, finished=[*begun.values()])
+
+
+def _lacking(folder: Path, finished: Sequence[Sequence[str]]) -> int:
+    there = _measured(folder)
+    return sum(f"test_it[{number}]" not in there for tests in finished for number in tests)
+
+
+def _begun(folder: Path) -> dict[int, list[str]]:
+    """The tests that each process has begun, by its number."""
+    return {int(file.name): file.read_text().split() for file in (folder / "begun").iterdir()}
+
+
+def _measured(folder: Path) -> set[str]:
+    """The tests that the results of a run have, or its journal."""
     from roofline.results.journal import load
 
-    child = _forked(folder)
-    _starting_s(folder)
-    time.sleep(after_s)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    begun = (folder / "begun").stat().st_size
     (path,) = (path for path in folder.rglob("*Z-nogit.*") if path.suffix in (".json", ".journal"))
-    there = {row["name"] for row in load(path)["benchmarks"]}
-    return sum(f"test_it[{number}]" not in there for number in range(begun - 1))
+    return {row["name"] for row in load(path)["benchmarks"]}
 
 
-def _starting_s(folder: Path) -> float:
-    """Wait until the first test has begun; seconds."""
-    begun, start = folder / "begun", time.perf_counter()
-    while not begun.exists():
-        if time.perf_counter() - start > 300:
-            raise KillError(f"no test has begun: {(folder / 'out').read_text()}")
-        time.sleep(0.005)
-    return time.perf_counter() - start
+def _wait_for(folder: Path, moment: float, case_s: float) -> None:
+    """Wait until so many tests have begun, and for the rest of the moment.
+
+    :raises KillError: they never did.
+    """
+    start = time.perf_counter()
+    while sum(map(len, _begun(folder).values())) < int(moment):
+        if time.perf_counter() - start > LIMIT_S:
+            raise KillError(f"{int(moment)} tests have not begun: {(folder / 'out').read_text()}")
+        time.sleep(0.001)
+    time.sleep((moment % 1) * case_s)
 
 
-def _forked(folder: Path) -> int:
-    """Start the suite in a folder, and return its process."""
+def _forked(folder: Path, arguments: Sequence[str]) -> int:
+    """Start the suite in a folder, and return its process, which leads a group of its own."""
     import torch
 
-    folder.mkdir()
+    (folder / "begun").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_it.py").write_text(SUITE)
     torch.set_num_threads(1)  # a fork has none of its parent's threads
@@ -104,18 +160,18 @@ def _forked(folder: Path) -> int:
     if child:
         return child
     try:
-        _measure(folder)
+        os.setsid()
+        _measure(folder, arguments)
     finally:
         os._exit(1)
 
 
-def _measure(folder: Path) -> None:
+def _measure(folder: Path, arguments: Sequence[str]) -> None:
     import pytest
 
     from pytest_roofline.session.hooks import SessionHooks
 
     os.chdir(folder)
-    os.environ["BEGUN"] = str(folder / "begun")
     save = SessionHooks.save
 
     def timed(hooks: Any) -> None:
@@ -127,18 +183,17 @@ def _measure(folder: Path) -> None:
                 file.write(f"{time.perf_counter() - start}\n")
 
     SessionHooks.save = timed  # type: ignore[method-assign,assignment]
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(out):
-        code = pytest.main(ARGUMENTS)
-    Path("out").write_text(out.getvalue())
+    with Path("out").open("w") as out, redirect_stdout(out), redirect_stderr(out):
+        os.dup2(out.fileno(), 2)  # of the workers, too
+        code = pytest.main(list(arguments))
     os._exit(int(code))
 
 
-def _ended(child: int, folder: Path) -> None:
+def _end(child: int, folder: Path, codes: Sequence[int]) -> None:
     """Wait for the end of a run.
 
-    :raises KillError: it failed.
+    :raises KillError: it has another exit code.
     """
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code:
-        raise KillError(f"a run that was not killed ended with {code}:\n{(folder / 'out').read_text()}")
+    if code not in codes:
+        raise KillError(f"a run ended with {code}:\n{(folder / 'out').read_text()}")
