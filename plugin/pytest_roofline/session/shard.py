@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pytest_roofline.config import spelled
+from pytest_roofline.config import ANNOUNCED, spelled
 from pytest_roofline.options import Options
 from roofline.files.decoding import ReadError
 from roofline.results import reader
@@ -25,11 +25,16 @@ def others(config: pytest.Config, chosen: Options, cases: Sequence[str]) -> froz
     """
     assert chosen.shard is not None
     index, count = chosen.shard
+    asked = f"{spelled(config, 'shard')} {index}/{count}"
     if count > len(cases):
-        raise pytest.UsageError(
-            f"{spelled(config, 'shard')} {index}/{count}: {len(cases)} cases make at most {len(cases)} shards."
+        raise pytest.UsageError(f"{asked}: more parts than cases. Use at most I/{len(cases)}.")
+    earlier_s = _earlier_s(config, chosen)
+    if earlier_s.keys().isdisjoint(cases):
+        config.stash.setdefault(ANNOUNCED, []).append(
+            f"{asked}: how long these cases take is not known, so all count alike."
+            f" {spelled(config, 'shard_times')} PATH reads it in earlier results."
         )
-    shards = split(cases, count, _earlier_s(config, chosen))
+    shards = split(cases, count, earlier_s)
     return frozenset(case for case, shard in zip(cases, shards, strict=True) if shard != index)
 
 

@@ -97,12 +97,22 @@ def test_earlier_results_say_how_long_cases_take(project: pytest.Pytester) -> No
     assert part[2:] == ["test_it[3]"]
 
 
+def test_that_no_times_are_known_is_told(project: pytest.Pytester) -> None:
+    """Parts are uneven then, and the flag that makes them even is easily missed."""
+    project.makepyfile(test_it=CASES)
+    took(project.path / "old" / "run.json", {1: 10.0})
+    told = "--roofline-shard 1/2: how long these cases take is not known, so all count alike. --roofline-shard-times*"
+    flags = ("--roofline-device", "cpu", "--benchmark-disable", "--roofline-shard", "1/2")
+    project.runpytest_inprocess(*flags).stdout.fnmatch_lines([told])
+    project.runpytest_inprocess(*flags, "--roofline-shard-times", "old").stdout.no_fnmatch_line(told)
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         ("--roofline-shard 3/2", "'3/2' is not allowed: use I/N, such as 1/4: part I of N, counted from 1"),
         ("--roofline-shard 0/2", "'0/2' is not allowed"),
-        ("--roofline-shard 1/9", "--roofline-shard 1/9: 8 cases make at most 8 shards"),
+        ("--roofline-shard 1/9", "--roofline-shard 1/9: more parts than cases. Use at most I/8."),
         ("--roofline-shard 1/2 --roofline-shard-times none", "--roofline-shard-times none: none: "),
         ("--roofline-shard 1/2 --roofline-shard-times all --roofline-results all/new", "this run writes into it"),
     ],
