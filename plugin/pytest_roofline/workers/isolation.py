@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -32,7 +32,8 @@ class Isolation:
         self._run = run
         self._config = config
         self._gains = TakesGains(run, config)
-        self._folder = tempfile.TemporaryDirectory(prefix="roofline-isolated-", ignore_cleanup_errors=True)
+        # pytest takes away what a run that was killed has left there.
+        self._folder: Path = config._tmp_path_factory.mktemp("isolated")  # type: ignore[attr-defined]
         self._numbers = count(1)
 
     @pytest.hookimpl(tryfirst=True)
@@ -49,7 +50,7 @@ class Isolation:
 
     def _reports(self, item: pytest.Item, process: str) -> Iterator[pytest.TestReport]:
         """Run a test in a process of its own, and give its reports, with one more if the process died in it."""
-        given, hung = (Path(self._folder.name, f"{process}.{kind}") for kind in ("reports", "hung"))
+        given, hung = (self._folder / f"{process}.{kind}" for kind in ("reports", "hung"))
         if self._run.progress is not None:
             self._run.progress.say("measuring in a process of its own")
         beside = self._run.beside
@@ -96,7 +97,7 @@ class Isolation:
         )
 
     def pytest_unconfigure(self) -> None:
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _read(path: Path) -> Sequence[dict[str, Any] | None]:

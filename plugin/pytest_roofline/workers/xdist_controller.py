@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,6 @@ class Controller:
         self._config = config
         self._begin = begin
         self._session = session
-        self._folder = Path(tempfile.mkdtemp(prefix="roofline-workers-"))
         self._cpus = tuple(sorted(cpus.AT_START))
         self._places: Places | None = None
         self._ending = ExitStack()
@@ -63,6 +62,12 @@ class Controller:
         self._kept: _Kept | None = None
         self._begun: set[str] = set()
         """Tests that a worker has begun."""
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder that all processes share. pytest takes away what a run that was killed has left there."""
+        made: Path = self._config._tmp_path_factory.mktemp("roofline")  # type: ignore[attr-defined]
+        return made
 
     def pytest_configure_node(self, node: Any) -> None:
         """A worker is about to be started, or the successor of one that died."""
@@ -188,4 +193,5 @@ class Controller:
             return []
 
     def pytest_unconfigure(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._places is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)

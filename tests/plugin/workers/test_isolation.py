@@ -151,7 +151,10 @@ def test_its_plugin_is_for_its_processes_alone(project: pytest.Pytester) -> None
 def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The case has a process of its own, so it isn't to blame. The last one is an interpreter that starts anew."""
+    """The case has a process of its own, so it isn't to blame. The last one is an interpreter that starts anew.
+
+    What passed between the processes lies where pytest takes it away after three more runs.
+    """
     project.makepyfile(
         """
         import os, torch
@@ -171,7 +174,9 @@ def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(
     with monkeypatch.context() as patch:
         patch.setenv(forked.CHILDREN, "yes")
         assert project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off").ret == -9
+    assert [*project.path.glob("runpytest-0/isolated0/*.reports")]
     run = project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off", "--roofline-resume")
     run.assert_outcomes(passed=1, deselected=1)
     assert list(records(results(project))) == ["test_a", "test_b"]
     assert session(project).not_measured == ()
+    assert not (project.path / "runpytest-1" / "isolated0").exists()
