@@ -16,15 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
+import pytest
 
 from pytest_roofline import pytest_exit_codes
-from pytest_roofline.config import flags_with_value
-
-if TYPE_CHECKING:
-    import pytest
+from pytest_roofline.config import change_options, flags_with_value
 
 GRACE_S = 5.0
 """Ctrl-C in a terminal reaches the child, too. One that still runs after this time didn't get it."""
@@ -167,6 +165,15 @@ ONE_TEST_OFF: dict[str, Any] = {
 """What a process that repeats one test does without: options of pytest and of other plugins, where they are there,
 wherever their values are from."""
 
+_OF_A_RUN: dict[str, Any] = {
+    **dict.fromkeys(("results", "resume", "gate", "ncu", "expected_bounds", "case_timeout", "shard")),
+    **dict.fromkeys(("report", "assert_bounds", "isolate"), False),
+    "roofs": "off",
+    "sessions": 1,
+    "no_progress": True,
+}
+"""The plugin's own options that are the business of the run that repeats one of its tests."""
+
 _NO_DEBUG = "--debug="
 """The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
 
@@ -189,6 +196,20 @@ class _StaysOff:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         set_options(config.option, self._off)
+
+
+def repeat_one_test(config: pytest.Config, off: Mapping[str, Any], **more: Any) -> None:
+    """Leave out what belongs to a whole run, before any other plugin decides what this one is to be.
+
+    :param off: as `switch_off` has them.
+    :param more: options of the plugin that this process is without, too.
+    :raises pytest.UsageError: there is nothing that could measure.
+    """
+    plugin = sys.modules.get("pytest_roofline.plugin")
+    if plugin is None or not config.pluginmanager.is_registered(plugin):
+        raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
+    change_options(config, **_OF_A_RUN, **more)
+    set_options(config.option, off)
 
 
 def set_options(options: argparse.Namespace, values: Mapping[str, Any]) -> None:

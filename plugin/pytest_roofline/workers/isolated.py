@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Generator, MutableMapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, set_options, switch_off
+from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, repeat_one_test, switch_off
 
 # The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
 
@@ -72,20 +71,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     if given is None:
         raise pytest.UsageError(ALONE)
     end_with_parent()
-    plugin = sys.modules.get("pytest_roofline.plugin")
-    if plugin is None or not config.pluginmanager.is_registered(plugin):
-        raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
-    from pytest_roofline.config import change_options
-
-    change_options(
-        config,
-        **dict.fromkeys(("results", "resume", "gate", "ncu", "expected_bounds", "case_timeout", "shard")),
-        **dict.fromkeys(("report", "assert_bounds", "isolate"), False),
-        roofs="off",
-        sessions=1,
-        no_progress=True,
-    )
-    set_options(config.option, ONE_TEST_OFF)
+    repeat_one_test(config, ONE_TEST_OFF)
     config.pluginmanager.register(IsolatedCase(config, given), "roofline-isolated")
     return (yield)
 

@@ -7,7 +7,6 @@ for the counters, and the test ends. What belongs to a run (results, reports, se
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_roofline.profilers.ncu.child_request import CHILD, Order, order
-from pytest_roofline.rerun import ONE_TEST_OFF, set_options, switch_off
+from pytest_roofline.rerun import ONE_TEST_OFF, repeat_one_test, switch_off
 
 if TYPE_CHECKING:
     from pytest_roofline.session.run import Run
@@ -55,26 +54,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     given = order(os.environ)
     if given is None:
         raise pytest.UsageError(ALONE)
-    plugin = sys.modules.get("pytest_roofline.plugin")
-    if plugin is None or not config.pluginmanager.is_registered(plugin):
-        raise pytest.UsageError(f"the plugin pytest-roofline is not loaded by {sys.executable}")
-    from pytest_roofline.config import change_options
-
-    change_options(
-        config,
-        results=None,
-        roofs="off",
-        report=False,
-        sessions=1,
-        gate=None,
-        ncu=None,
-        perf_stat=False,
-        assert_bounds=False,
-        expected_bounds=None,
-        isolate=False,
-        shard=None,
-    )
-    set_options(config.option, _OFF)
+    repeat_one_test(config, _OFF, perf_stat=False)
     if given.file is not None:
         config.args[:] = [str(given.file)]
     config.pluginmanager.register(CountingChild(config, given), "roofline-ncu-child")

@@ -62,7 +62,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
         *("--roofline-results", "results", "--roofline-report", "--roofline-sessions", "3", "--roofline-assert-bounds"),
         *("--roofline-gate", "nowhere", "--roofline-ncu=require", "--benchmark-json", "out.json"),
         *("--junit-xml", "out.xml", "--log-file", "out.log", "--basetemp", "base", "-n0", "-k", "named", "--pdb"),
-        *("--debug", "out.debug"),
+        *("--debug", "out.debug", "--roofline-resume", "--roofline-case-timeout", "0.001"),
         *("--roofline-perf-stat", "--roofline-perf-path", str(perf), "-o", f"cache_dir={project.path / 'cache'}"),
     )
     assert answer == COUNTED
