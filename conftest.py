@@ -91,7 +91,7 @@ def _without_traceback() -> Iterator[None]:
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest) -> CaseSpec:
+def case(request: pytest.FixtureRequest) -> Iterator[CaseSpec]:
     """The case a test measures, from its id.
 
     Where this device can't run it, it is skipped here, and where memory lacks it ends here, before anything is built.
@@ -101,10 +101,8 @@ def case(request: pytest.FixtureRequest) -> CaseSpec:
     obstacle = chosen.obstacle(case, device_of(request.config))
     if obstacle is not None:
         pytest.skip(obstacle)
-    shortage = chosen.shortage(case, device_of(request.config), step="workload" in request.fixturenames)
-    if shortage is not None:
-        raise MemoryError(shortage)
-    return case
+    with suite.room_for(request.config, case, device_of(request.config), step="workload" in request.fixturenames):
+        yield case
 
 
 @pytest.fixture

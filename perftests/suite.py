@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.parallel import launch
 from pytest_roofline.settings import Given, SettingError, resolve, source
-from pytest_roofline.workers.role import kind_of, take_share
+from pytest_roofline.workers.role import kind_of, role_of, take_share
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import layouts
@@ -79,16 +79,18 @@ class Suite:
             mode=case.mode, batch=case.batch, layout=case.layout, data=data
         )
 
-    def shortage(self, case: CaseSpec, device: torch.device, *, step: bool) -> str | None:
+    def shortage(self, case: CaseSpec, device: torch.device, *, step: bool, processes: int = 1) -> str | None:
         """Why the case does not fit into free memory, before anything of it is built; None where it may fit.
 
         :param step: whether a step is taken, too, and not only batches are fetched.
+        :param processes: how many may take as much of the free memory at the same time.
         """
         from pytest_roofline.complexity.assessment import batch_byte, may_be_large, predicted_peak_byte
 
         free = None if self.values["no_memory_check"] else device_memory.free_byte(device)
         if free is None:
             return None
+        free //= processes
         model, precision = models.find(case.model), PRECISIONS[case.precision]
         mode: Mode = "train" if case.mode == "train" else "infer"
         batches = data.READY_BATCHES if self.data_of(case).kind == "synthetic" else 1
@@ -174,6 +176,29 @@ class Suite:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+@contextmanager
+def room_for(config: pytest.Config, case: CaseSpec, device: torch.device, *, step: bool) -> Iterator[None]:
+    """Have memory for a case while it is built and measured.
+
+    Workers of pytest-xdist share the host's. One whose case needs more than its part of what is free waits until the
+    others have ended theirs, and none begins another meanwhile.
+
+    :param step: as for `Suite.shortage`.
+    :raises MemoryError: the case doesn't fit into free memory.
+    """
+    from pytest_roofline.session.run import run_of
+
+    suite, role, run = prepare(config), role_of(config), run_of(config)
+    workers = 1 if role is None or device.type != "cpu" else role.count
+    with ExitStack() as turn:
+        if workers > 1 and run is not None and suite.shortage(case, device, step=step, processes=workers):
+            turn.enter_context(run.alone())
+        shortage = suite.shortage(case, device, step=step)
+        if shortage is not None:
+            raise MemoryError(shortage)
+        yield
 
 
 def is_asked_for(config: pytest.Config, folder: Path) -> bool:

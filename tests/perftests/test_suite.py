@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +14,13 @@ from typing import Any
 import pytest
 import torch
 
+from perftests import suite
 from perftests.matrix import CaseSpec
 from perftests.suite import Suite, is_asked_for, refuse_flags
 from pytest_roofline.device import device_memory
+from pytest_roofline.session.run import RUN
 from pytest_roofline.settings import Given
+from pytest_roofline.workers.role import ROLE, Role
 from tests import forked
 from tests.forked import ROOT
 
@@ -119,6 +123,28 @@ def test_data_that_can_t_be_loaded_ends_its_own_case_alone(tmp_path: Path) -> No
     assert "--workers 4: the loader needs 632 GB of shared memory" in failed["reason"]
 
 
+CASE = CaseSpec(
+    model="resnet50",
+    mode="train",
+    batch=32,
+    precision="fp32",
+    layout="contiguous",
+    data="synthetic",
+    devices=frozenset({"cpu"}),
+)
+
+SUITE = Suite(
+    cases={CASE.id: CASE},
+    fed={},
+    shared={},
+    values={"no_memory_check": False},
+    data_source="--data",
+    memory_flag="--no-memory-check",
+    kind="cpu",
+    seed=0,
+)
+
+
 @pytest.mark.parametrize(
     ("free", "step", "ends"),
     [
@@ -132,25 +158,29 @@ def test_data_that_can_t_be_loaded_ends_its_own_case_alone(tmp_path: Path) -> No
 def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch, free: int | None, step: bool, ends: str) -> None:
     """Batches are looked at first, and a step only where one is taken. What nobody knows of may fit."""
     monkeypatch.setattr(device_memory, "free_byte", lambda _: free)
-    case = CaseSpec(
-        model="resnet50",
-        mode="train",
-        batch=32,
-        precision="fp32",
-        layout="contiguous",
-        data="synthetic",
-        devices=frozenset({"cpu"}),
-    )
-    suite = Suite(
-        cases={case.id: case},
-        fed={},
-        shared={},
-        values={"no_memory_check": False},
-        data_source="--data",
-        memory_flag="--no-memory-check",
-        kind="cpu",
-        seed=0,
-    )
-    found = suite.shortage(case, torch.device("cpu"), step=step)
+    found = SUITE.shortage(CASE, torch.device("cpu"), step=step)
     assert (found is None) if ends is None else (found is not None and ends in found)
-    assert replace(suite, values={"no_memory_check": True}).shortage(case, torch.device("cpu"), step=step) is None
+    assert replace(SUITE, values={"no_memory_check": True}).shortage(CASE, torch.device("cpu"), step=step) is None
+
+
+@pytest.mark.parametrize(
+    ("free", "workers", "device", "alone"),
+    [(10**8, 2, "cpu", True), (2 * 10**8, 2, "cpu", False), (10**8, 1, "cpu", False), (10**8, 2, "cuda", False)],
+)
+def test_a_case_that_needs_more_than_its_part_of_memory_waits_for_the_other_workers(
+    monkeypatch: pytest.MonkeyPatch, free: int, workers: int, device: str, alone: bool
+) -> None:
+    """Two that build models at the same time may lack memory together, where each would fit by itself (77.1 MB)."""
+    monkeypatch.setattr(device_memory, "free_byte", lambda _: free)
+    waited: list[str] = []
+
+    def wait() -> AbstractContextManager[None]:
+        waited.append("for the others")
+        return nullcontext()
+
+    stash = pytest.Stash()
+    stash[suite._SUITE] = SUITE
+    stash[ROLE] = Role(folder=Path(), place=0, count=workers, cpus=(0, 1))
+    stash[RUN] = SimpleNamespace(alone=wait)  # type: ignore[assignment]
+    with suite.room_for(SimpleNamespace(stash=stash), CASE, torch.device(device), step=False):  # type: ignore[arg-type]
+        assert bool(waited) is alone

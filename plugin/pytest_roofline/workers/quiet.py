@@ -42,7 +42,11 @@ class Quiet:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until what runs has ended, and let nothing begin meanwhile."""
+        """Wait until what runs has ended, and let nothing begin meanwhile.
+
+        One who is `beside` others, and finds that he can't be, leaves them for good.
+        """
+        fcntl.flock(self._room, fcntl.LOCK_UN)
         with ExitStack() as held:
             for file in (self._door, self._room):
                 held.enter_context(_held(file, fcntl.LOCK_EX))

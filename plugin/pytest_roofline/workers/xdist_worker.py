@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_roofline.device.device_memory import release
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
@@ -43,6 +44,7 @@ class Worker(GivesGains):
         self._run.beside = None if word.results is None else Path(word.results)
         with self._turn(item):
             result = yield
+            release(self._run.device)  # others may lack what it leaves
         if item.nodeid not in word.left_out:
             self._ended = item.nodeid
         return result
