@@ -308,7 +308,9 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
         seconds = run.clock() - start
     rounds = measured.timing.rounds
     best_step_s = min(rounds.wall_s) / rounds.steps
-    run.ledger.add(plan, winner, roofs.as_value(plan, winner.amount / best_step_s), mostly_disturbed(rounds.disturbed))
+    run.roofs.ledger.add(
+        plan, winner, roofs.as_value(plan, winner.amount / best_step_s), mostly_disturbed(rounds.disturbed)
+    )
     values = {"model": winner.kernel, "mode": "roof", "precision": plan.precision, "batch": 1}
     case = Case(
         id=f"roof-{plan.name}",

@@ -42,7 +42,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             clock=lab.clock,
             instruments=lab,
             machine=machine,
-            ledger=roofs.Ledger(),
+            roofs=SimpleNamespace(ledger=roofs.Ledger()),
             turns=None,
             perf_stat=None,
             ranks=Alone(),

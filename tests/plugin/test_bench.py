@@ -317,7 +317,7 @@ def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPa
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "slow", 1e9, 0.5), kernel(lab, "fast", 1e9, STEP_S))
     run = run_on(lab)
     record, _, seconds = bench.measure_roof(run, "fp32")
-    (roof,) = run.ledger.roofs()
+    (roof,) = run.roofs.ledger.roofs()
     assert (roof.name, roof.kernel, roof.value, roof.source) == ("fp32", "fast", 4e9, "measured")
     assert (record.case.id, record.case.model, record.case.mode) == ("roof-fp32", "fast", "roof")
     assert record.work is not None
@@ -337,7 +337,7 @@ def test_a_bandwidth_roof_has_bytes_and_no_flop(lab: Lab, monkeypatch: pytest.Mo
     assert record.work is not None
     assert record.work.byte_low_per_step == record.work.byte_high_per_step == 2e9
     assert record.work.flop_per_step == 0
-    assert [roof.value for roof in run.ledger.roofs()] == [8e9]
+    assert [roof.value for roof in run.roofs.ledger.roofs()] == [8e9]
 
 
 def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +345,7 @@ def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPat
     roof_plan(monkeypatch, "latency", "launch", kernel(lab, "add", 1.0, STEP_S))
     run = run_on(lab)
     record, _, _ = bench.measure_roof(run, "launch")
-    assert [roof.value for roof in run.ledger.roofs()] == [STEP_S]
+    assert [roof.value for roof in run.roofs.ledger.roofs()] == [STEP_S]
     assert record.work is None
     assert record.missing["work"] == "a launch has neither FLOPs nor bytes to count"
 

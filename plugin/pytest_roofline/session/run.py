@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,9 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.device.device_memory import release
 from pytest_roofline.measuring.plan import Alone
 from pytest_roofline.options import Options, shaping
-from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
-from pytest_roofline.roofs.kernels import RoofPlan
-from pytest_roofline.roofs.stored import CacheError, KeptRoofs
+from pytest_roofline.roofs.kernels import RoofPlan, now
+from pytest_roofline.roofs.run_roofs import RunRoofs
 from pytest_roofline.session import results_file
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating.baseline import Baseline, plain, verdict
@@ -76,7 +74,6 @@ class Run:
         self.clock: Callable[[], float] = time.perf_counter
         self.instruments = devices.instruments(device)
         self.machine: Machine = machine.describe(device, options.label)
-        self.ledger = roofs.Ledger()
         self.stats: list[Any] = []
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
@@ -119,26 +116,20 @@ class Run:
         """What is shown before the first test, for which nobody should have to wait until the end."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
+        self.roofs = RunRoofs(
+            self.machine,
+            self._measure_roofs,
+            self.printed.append,
+            anew=options.roofs == "measure",
+            later=place is not None and place.index > 1,
+        )
         self._arguments = arguments
         self._notes = notes
         self._place = place
         self._baseline = baseline
         self._shard = None if options.shard is None else Shard(index=options.shard[0], count=options.shard[1])
         self._started = self.clock()
-        self._started_at = roofs.now()
-        self._earlier: tuple[Roof, ...] = ()
-        self.fills_roofs = False
-        """Whether results are written in which roofs that no test measures are to stand."""
-        self._kept: tuple[Roof, ...] = ()
-        """Those taken from the user's cache."""
-        self._doubtful: set[Roof] = set()
-        """Roofs of earlier runs that may be wrong, and so are measured again."""
-        self._filled: tuple[Roof, ...] = ()
-        """Those that this run measured for want of a test."""
-        self._of_others: dict[str, Sequence[Roof]] = {}
-        """Roofs that tests in other processes measured, by process."""
-        self._not_filled: set[str] = set()
-        """Roofs that were looked for and can't be had; they are looked for once."""
+        self._started_at = now()
 
     def open_results(self, commit: str) -> None:
         """Make the results file, and look up the roofs measured last on this machine.
@@ -149,7 +140,7 @@ class Run:
         if folder is None:
             return
         threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
-        self._earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
+        self.roofs.earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
         self.beside = self.file.path
 
@@ -161,107 +152,40 @@ class Run:
         self.file = results_file.ResultsFile.resumed(earlier.journal)
         self.beside = self.file.path
         self.earlier = earlier
+        self.roofs.begun = earlier.session.roofs
         given_up = died(earlier, self.planned)
         if given_up is not None:
             self.not_measured.append(given_up)
             self.finished.append(str(earlier.died_in))
 
-    def roofs(self) -> tuple[Roof, ...]:
-        """The roofs this run measured; those it didn't, as they were measured last on the same machine.
-
-        An earlier one that is doubtful stands only where there is no other.
-        """
-        begun = () if self.earlier is None else self.earlier.session.roofs
-        of_others = chain.from_iterable(self._of_others.values())
-        found = {roof.name: roof for roof in (*begun, *self._filled, *of_others, *self.ledger.roofs())}
-        older = sorted((*self._earlier, *self._kept), key=lambda roof: roof.measured_at or "", reverse=True)
-        for roof in sorted(older, key=self._doubtful.__contains__):
-            found.setdefault(roof.name, roof)
-        return tuple(found.values())
-
-    def take_roofs(self, process: str, measured: Sequence[Roof]) -> None:
-        """Have the roofs that tests in another process have measured by now."""
-        if measured:
-            self._of_others[process] = measured
-
     def fill_roofs(self, *, measure: bool = True) -> None:
-        """Get the roofs that the cases measured so far need, where no test of this run measured any.
-
-        They are taken from the cache, or measured and kept there; a doubtful one is measured again. A roof that can't
-        be had is named, and no error.
+        """Get the roofs that the cases measured so far need.
 
         :param measure: False for a run that was stopped: it gets what is there at once.
         """
-        if not self.fills_roofs or self.ledger or self._of_others:
-            return
-        records = [from_json(Record, record, "a row") for record in self.records]
-        wanted = machine_roofs.needed(records, self.machine.device)
-        had = {roof.name for roof in self._filled}
-        if self.options.roofs != "measure" or self._is_later_session:
-            self._take_kept(wanted)
-            had |= {roof.name for roof in self.roofs() if roof not in self._doubtful}
-        lacking = [name for name in wanted if name not in had and name not in self._not_filled]
-        # The first session of a set has measured them: what it couldn't, another can't.
-        if measure and lacking and not self._is_later_session:
-            self._measure_roofs(lacking)
+        records = (from_json(Record, record, "a row") for record in self.records)
+        self.measuring_s += self.roofs.fill(records, measure=measure)
 
-    @property
-    def _is_later_session(self) -> bool:
-        return self._place is not None and self._place.index > 1
-
-    def _take_kept(self, wanted: Sequence[str]) -> None:
-        try:
-            kept = KeptRoofs.of(self.machine).read()
-        except CacheError:
-            kept = ()  # measuring says why nothing can be kept
-        have = {roof.name for roof in (*self._kept, *self._filled)}
-        taken = tuple(roof for roof in kept if roof.name in wanted and roof.name not in have)
-        self._kept += taken
-        for together in (self._earlier, kept):
-            doubtful = machine_roofs.doubts(together, self.machine.device) if together else {}
-            self._doubtful |= {roof for roof in together if roof.name in doubtful}
-        used = [roof for roof in taken if roof not in self._doubtful or self._is_later_session]
-        if used:
-            days = sorted({(roof.measured_at or "")[:10] for roof in used})
-            names = ", ".join(roof.name for roof in used)
-            self.printed.append(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
-
-    def _measure_roofs(self, names: Sequence[str]) -> None:
+    def _measure_roofs(self, names: Sequence[str], beside: Sequence[Roof]) -> machine_roofs.Measured:
+        equipment = machine_roofs.Equipment(
+            device=self.device,
+            described=self.machine.device,
+            instruments=self.instruments,
+            clock=self.clock,
+            conditions=self._conditions,
+        )
         with self.alone(), self._showing_roofs():
-            measured = machine_roofs.measure(
-                names,
-                machine_roofs.Equipment(
-                    device=self.device,
-                    described=self.machine.device,
-                    instruments=self.instruments,
-                    clock=self.clock,
-                    conditions=self._conditions,
-                ),
-                self.roofs(),
-            )
-        self.measuring_s += measured.seconds
-        self._filled += measured.roofs
-        self._not_filled.update(measured.missing)
-        self.printed += [f"roofs: no {name}: {without_folders(why)}" for name, why in measured.missing.items()]
-        if not measured.roofs:
-            return
-        told = f"roofs: measured {', '.join(roof.name for roof in measured.roofs)} in {measured.seconds:.1f} s"
-        try:
-            kept = KeptRoofs.of(self.machine)
-            kept.keep(measured.roofs)
-        except CacheError as error:
-            self.printed.append(f"{told}{measured.again}; they are not kept for later runs: {error}")
-        else:
-            self.printed.append(f"{told}, kept for later runs in {plain(kept.path)}{measured.again}.")
+            measured = machine_roofs.measure(names, equipment, beside)
+        return replace(measured, missing={name: without_folders(why) for name, why in measured.missing.items()})
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""
-        if not self.ledger:
+        if not self.roofs.ledger:
             return
         release(self.device)
         with self.alone(), self._showing_roofs():
             start = self.clock()
-            self.ledger.sample_again(self.instruments, self.ranks.clock(self.clock), self._conditions)
+            self.roofs.ledger.sample_again(self.instruments, self.ranks.clock(self.clock), self._conditions)
             self.measuring_s += self.clock() - start
 
     def _showing_roofs(self) -> AbstractContextManager[None]:
@@ -299,7 +223,7 @@ class Run:
         session = Session(
             started_at=self._started_at,
             label=self.machine.label,
-            roofs=self.roofs(),
+            roofs=self.roofs.all(),
             not_measured=tuple(self.not_measured),
             wall_s=self.clock() - self._started,
             measuring_s=self.measuring_s,
@@ -407,7 +331,7 @@ class Run:
             stats.extra_info[KEY] = to_json(replace(record, flags=(*record.flags, flag)))
             self.measured -= self._counts(record)
         if record.case.mode == "roof":
-            self.ledger.drop(record.case.id.removeprefix("roof-"))
+            self.roofs.ledger.drop(record.case.id.removeprefix("roof-"))
 
 
 _ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")

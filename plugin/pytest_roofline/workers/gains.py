@@ -68,7 +68,7 @@ class GivesGains:
                 Session(
                     started_at="",
                     label="",
-                    roofs=run.ledger.roofs(),
+                    roofs=run.roofs.ledger.roofs(),
                     not_measured=tuple(run.not_measured[self._reasons :]),
                 )
             ),
@@ -133,7 +133,7 @@ class TakesGains:
         session = from_json(Session, gained["session"], process)
         for entry in session.not_measured:
             run.give_up(entry)
-        run.take_roofs(process, session.roofs)
+        run.roofs.take(process, session.roofs)
         run.printed += gained["printed"]
         for name in _COUNTS:
             setattr(run, name, getattr(run, name) + gained[name])
