@@ -63,7 +63,7 @@ def emit_text(text: str, output: Path | None) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text as `write_bytes` does."""
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    write_bytes(path, writing.utf8(text))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -24,10 +24,14 @@ Write = Callable[[Path, bytes], None]
 """Writes a file, whole or not at all, as `write_bytes` does."""
 
 
+def utf8(text: str) -> bytes:
+    """Encode a text. Half a surrogate pair, which UTF-8 has no bytes for, stands as its escape: ``\\udcff``."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text as `write_bytes` does."""
-    # A name in a result may hold half a surrogate pair, which UTF-8 has no bytes for.
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    write_bytes(path, utf8(text))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

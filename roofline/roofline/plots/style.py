@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.files.writing import Write, write_bytes
+from roofline.files.writing import Write, utf8, write_bytes
 from roofline.model.input_pipeline import TEST
 from roofline.model.speed_of_light import compiled
 from roofline.schema.record import Record
@@ -290,7 +290,7 @@ def slug(label: str) -> str:
     if text and text == label and len(text.encode()) <= _LONGEST_SLUG:
         return text
     begin = text.encode()[: _LONGEST_SLUG - 9].decode(errors="ignore").strip("-.") or "machine"
-    return f"{begin}-{hashlib.sha256(label.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{begin}-{hashlib.sha256(utf8(label)).hexdigest()[:8]}"
 
 
 _LONGEST_SLUG = 100

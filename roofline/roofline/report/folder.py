@@ -11,7 +11,7 @@ from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.gate import gate
-from roofline.files.writing import Write
+from roofline.files.writing import Write, utf8
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
@@ -148,7 +148,7 @@ def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) ->
     pictures = [path.name for path in paths if path.suffix == ".png"]
     short = ((name, csv_of(table)) for name, table in tables if len(table.rows) <= most)
     for name, content in chain(short, _texts(runs, points, pictures, extras)):
-        write(folder / name, content.encode("utf-8", "backslashreplace"))
+        write(folder / name, utf8(content))
         paths.append(folder / name)
     return Written(paths=(*paths, *frames), notes=tuple(notes))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
-from roofline.files.writing import Write, write_bytes
+from roofline.files.writing import Write, utf8, write_bytes
 from roofline.model.points import Point
 from roofline.report.page.cells import Data
 from roofline.report.page.compact import compacted
@@ -73,7 +73,7 @@ def write_page(
         styles=[one for one in _OWN if "css" in one],
         plotly_hash=base64.b64encode(hashlib.sha256(plotly.encode()).digest()).decode(),
     )
-    write(folder / PAGE, page.encode("utf-8", "backslashreplace"))
+    write(folder / PAGE, utf8(page))
     return [folder / PAGE]
 
 
@@ -105,7 +105,7 @@ def script_of(name: str, content: str | Data | list[Data] | list[list[Data]]) ->
     import numpy as np
 
     text = json.dumps(packed([compacted(content)]), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+    data = gzip.compress(utf8(text), mtime=0)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
     whole = np.pad(bits, (0, -len(bits) % _BITS)).reshape(-1, _BITS)
     characters = (_FIRST + whole @ (1 << np.arange(_BITS)[::-1])).astype("<u2").tobytes()
