@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_roofline.device import selection as devices
 from pytest_roofline.settings import Setting, choice, number, plain, truth, whole
@@ -86,198 +86,159 @@ def _notes(text: str) -> dict[str, str]:
     return found
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        name="device",
+def _setting(**given: Any) -> Any:
+    """Make a field of `Options`; what is given is the `Setting`'s."""
+    return field(metadata=given)
+
+
+def _switch(text: str) -> Any:
+    return field(metadata={"parse": truth, "default": False, "switch": True, "help": text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The values that a run works with, each with the setting that it is of."""
+
+    device: devices.Wanted = _setting(
         metavar="DEVICE",
         parse=devices.parse,
         default=devices.Wanted(None),
         help="Device to measure: auto (the best one present), cpu, cuda, cuda:N or mps. Default: auto.",
-    ),
-    Setting(
-        name="protocol",
+    )
+    protocol: str = _setting(
         metavar="NAME",
         parse=choice(*PROTOCOLS),
         default="adaptive",
         help="adaptive: warm up until steady, then rounds until the margin or the budget is reached (default). "
         "window: 10 warm-up steps and one window of 100, repeated. "
         "steps: 100 steps, each synchronised and logged to a CSV.",
-    ),
-    Setting(
-        name="warmup",
+    )
+    warmup: int | None = _setting(
         metavar="STEPS",
         parse=whole(0),
         help="Warm-up steps. Default: until steady (adaptive), 10 (window, steps).",
-    ),
-    Setting(
-        name="steps",
+    )
+    steps: int | None = _setting(
         metavar="STEPS",
         parse=whole(1),
         help="Measured steps: per round (adaptive), per window, or in all (steps). Default: chosen (adaptive), 100.",
-    ),
-    Setting(
-        name="repeats",
+    )
+    repeats: int = _setting(
         metavar="N",
         parse=whole(1),
         default=1,
         help="Measure each case N times, each with its own warm-up; mean and deviation are of the repeats.",
-    ),
-    Setting(
-        name="margin",
+    )
+    margin: float = _setting(
         metavar="FRACTION",
         parse=number(0, 1, hint=" (0.01 or 1%)"),
         default=0.01,
         help="Half width of the confidence interval to reach, relative to the step time: 0.01 or 1%%. Default: 1%%.",
-    ),
-    Setting(
-        name="confidence",
+    )
+    confidence: float = _setting(
         metavar="FRACTION",
         parse=number(0.5, 1, hint=" (0.95 or 95%)"),
         default=0.95,
         help="Confidence of that interval. Default: 95%%.",
-    ),
-    Setting(
-        name="max_time",  # the flag --max-time
+    )
+    max_time: float = _setting(
         metavar="SECONDS",
         parse=number(0),
         default=10.0,
         help="Budget of timed rounds for a case (adaptive). Default: 10.",
-    ),
-    Setting(
-        name="case_timeout",
+    )
+    case_timeout: float | None = _setting(
         metavar="SECONDS",
         parse=number(0),
         help="End the run, with what was measured, in a case whose test takes longer; --roofline-resume then "
         "leaves it out. With --roofline-isolate or pytest-xdist the run goes on. Default: none.",
-    ),
-    Setting(
-        name="isolate",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Measure each case in a process of its own: one that dies or takes longer than "
-        "--roofline-case-timeout is lost alone, and the next one runs. Each process has to start.",
-    ),
-    Setting(
-        name="seed", metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
-    ),
-    Setting(
-        name="order",
+    )
+    isolate: bool = _switch(
+        "Measure each case in a process of its own: one that dies or takes longer than "
+        "--roofline-case-timeout is lost alone, and the next one runs. Each process has to start."
+    )
+    seed: int = _setting(
+        metavar="N", parse=whole(0, 2**63 - 1), default=0, help="Seed of weights and data. Default: 0."
+    )
+    order: Literal["given", "random"] = _setting(
         metavar="ORDER",
         parse=choice("given", "random"),
         default="given",
         help="Order of the cases. random: shuffled by the seed and, in a set, the session's number, so that drift "
         "meets other cases each time. Default: given.",
-    ),
-    Setting(
-        name="shard",
+    )
+    shard: tuple[int, int] | None = _setting(
         metavar="I/N",
         parse=_shard,
         help="Measure the I-th of N parts of the cases, for jobs that share them: parts that should take equally long. "
         "Roofs are measured in each.",
-    ),
-    Setting(
-        name="shard_times",
+    )
+    shard_times: Path | None = _setting(
         metavar="PATH",
         parse=_path,
         help="Earlier results, a file or folder, by whose times --roofline-shard splits; all parts need the same ones. "
         "Default: all cases count alike.",
-    ),
-    Setting(
-        name="deterministic",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Allow only deterministic algorithms (torch.use_deterministic_algorithms).",
-    ),
-    Setting(
-        name="cudnn_benchmark",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Let cuDNN try its algorithms during warm-up and keep the fastest (torch.backends.cudnn.benchmark).",
-    ),
-    Setting(
-        name="compile",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Measure torch.compile(model). Compiling is timed apart from the steps.",
-    ),
-    Setting(
-        name="nvtx",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Put an NVTX range named after the case around its rounds.",
-    ),
-    Setting(
-        name="ncu",
+    )
+    deterministic: bool = _switch("Allow only deterministic algorithms (torch.use_deterministic_algorithms).")
+    cudnn_benchmark: bool = _switch(
+        "Let cuDNN try its algorithms during warm-up and keep the fastest (torch.backends.cudnn.benchmark)."
+    )
+    compile: bool = _switch("Measure torch.compile(model). Compiling is timed apart from the steps.")
+    nvtx: bool = _switch("Put an NVTX range named after the case around its rounds.")
+    ncu: Counters | None = _setting(
         metavar="require",
         parse=_counters,
         bare=True,
         help="After each case run its step once more under Nsight Compute, for FLOPs and bytes by hardware counters "
         "(CUDA). Where they can't be had the run goes on and says why; with =require it is refused.",
-    ),
-    Setting(
-        name="ncu_path",
+    )
+    ncu_path: Path | None = _setting(
         metavar="FILE",
         parse=_path,
         help="The ncu to use. Default: ROOFLINE_NCU, that on PATH, or the newest in the usual folders.",
-    ),
-    Setting(
-        name="ncu_timeout",
+    )
+    ncu_timeout: float = _setting(
         metavar="SECONDS",
         parse=number(0),
         default=300.0,
         help="Time limit of a case under ncu. Default: 300.",
-    ),
-    Setting(
-        name="perf_stat",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="After each case's timed rounds count events of its steps on the host's cores with perf stat (Linux): "
-        "cycles, instructions, cache and branch misses.",
-    ),
-    Setting(
-        name="perf_path",
+    )
+    perf_stat: bool = _switch(
+        "After each case's timed rounds count events of its steps on the host's cores with perf stat (Linux): "
+        "cycles, instructions, cache and branch misses."
+    )
+    perf_path: Path | None = _setting(
         metavar="FILE",
         parse=_path,
         help="The perf to use. Default: ROOFLINE_PERF, that on PATH, or the newest in the usual folders.",
-    ),
-    Setting(
-        name="label",
+    )
+    label: str | None = _setting(
         metavar="TEXT",
         parse=_label,
         help="Name of this machine in results and plots; the host name is never stored. Default: the device's name.",
-    ),
-    Setting(
-        name="note",
+    )
+    note: Mapping[str, str] = _setting(
         metavar="KEY=VALUE",
         parse=_notes,
         joined_by="\n",
         default=MappingProxyType({}),
         help="What else a reader should know of this run, such as zone=us-east1-b or image=debian-12: shown in env.md "
         "and as the column note_KEY. May be given several times; in the ini file one a line.",
-    ),
-    Setting(
-        name="results",
+    )
+    results: Path | None = _setting(
         metavar="FOLDER",
         parse=_path,
         help="Write FOLDER/<machine label>/<UTC time>-<commit>.json. Without it only --benchmark-json writes results.",
-    ),
-    Setting(
-        name="resume",
+    )
+    resume: Path | Literal["newest"] | None = _setting(
         metavar="FILE",
         parse=_resumed,
         bare=True,
         help="Go on with a run that did not come to its end: measure what is left, into the same file. FILE is its "
         "JSON or journal, by default the newest of this machine in the results folder. Cases, machine, commit, "
         "versions and protocol have to be the same.",
-    ),
-    Setting(
-        name="roofs",
+    )
+    roofs: Literal["auto", "measure", "off"] = _setting(
         metavar="WHEN",
         parse=choice("auto", "measure", "off"),
         default="auto",
@@ -286,59 +247,42 @@ SETTINGS: tuple[Setting, ...] = (
         "where there are none, measure them after the cases, in at most a minute (default). measure: measure anew. "
         "off: measure none and take none from the cache; those in earlier results of the same folder count. "
         "Also by the environment variable ROOFLINE_ROOFS.",
-    ),
-    Setting(
-        name="no_progress",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Show no progress on a terminal while cases are measured.",
-    ),
-    Setting(
-        name="report",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="After the run make the tables, plots and CSVs of the results file, and print their paths.",
-    ),
-    Setting(
-        name="assert_bounds",
-        parse=truth,
-        default=False,
-        switch=True,
-        help="Fail a test after its measurement where its case is not bound as expected or doesn't reach a floor, by "
-        "its markers expected_bound and the expected_bounds.toml beside the tests. Its row stays valid.",
-    ),
-    Setting(
-        name="expected_bounds",
+    )
+    no_progress: bool = _switch("Show no progress on a terminal while cases are measured.")
+    report: bool = _switch("After the run make the tables, plots and CSVs of the results file, and print their paths.")
+    assert_bounds: bool = _switch(
+        "Fail a test after its measurement where its case is not bound as expected or doesn't reach a floor, by "
+        "its markers expected_bound and the expected_bounds.toml beside the tests. Its row stays valid."
+    )
+    expected_bounds: Path | None = _setting(
         metavar="FILE",
         parse=_path,
         help="Another file of expectations for --roofline-assert-bounds.",
-    ),
-    Setting(
-        name="sessions",
+    )
+    sessions: int = _setting(
         metavar="N",
         parse=whole(1, 1000),
         default=1,
         help="Repeat the whole run N times, each in a process of its own with a results file of its own. Default: 1.",
-    ),
-    Setting(
-        name="gate",
+    )
+    gate: Path | None = _setting(
         metavar="BASELINE",
         parse=_path,
         help="After the run let roofline check compare it with BASELINE, a results file or a folder of them: exit code "
         "1 if a case is slower, 4 if there is nothing to compare.",
-    ),
-    Setting(
-        name="gate_options",
+    )
+    gate_options: tuple[str, ...] = _setting(
         metavar="OPTIONS",
         parse=_shell_words,
         joined_by=" ",
         default=(),
         help="More options of roofline check for --roofline-gate, behind an equals sign: without it a single one is "
         "taken for pytest's: --roofline-gate-options='--least-effect 5%% --allow-removed'.",
-    ),
-)
+    )
+
+
+SETTINGS: tuple[Setting, ...] = tuple(Setting(name=one.name, **one.metadata) for one in fields(Options))
+
 
 MARKERS: tuple[str, ...] = (
     "roofs: measures the machine's roofs.",
@@ -357,47 +301,6 @@ GENERAL_MARKERS: tuple[str, ...] = (
     "input: measures the input pipeline.",
 )
 """Registered where the ini option roofline_markers is true."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """The values of `SETTINGS`; see their help."""
-
-    device: devices.Wanted
-    protocol: str
-    warmup: int | None
-    steps: int | None
-    repeats: int
-    margin: float
-    confidence: float
-    max_time: float
-    case_timeout: float | None
-    isolate: bool
-    seed: int
-    order: Literal["given", "random"]
-    shard: tuple[int, int] | None
-    shard_times: Path | None
-    deterministic: bool
-    cudnn_benchmark: bool
-    compile: bool
-    nvtx: bool
-    perf_stat: bool
-    perf_path: Path | None
-    ncu: Counters | None
-    ncu_path: Path | None
-    ncu_timeout: float
-    label: str | None
-    note: Mapping[str, str]
-    results: Path | None
-    resume: Path | Literal["newest"] | None
-    roofs: Literal["auto", "measure", "off"]
-    no_progress: bool
-    report: bool
-    assert_bounds: bool
-    expected_bounds: Path | None
-    sessions: int
-    gate: Path | None
-    gate_options: tuple[str, ...]
 
 
 _SHAPING = (

@@ -35,7 +35,6 @@ class Setting:
     :param bare: the flag may stand without a value, which then is ``true``.
     :param variable: environment variable that holds the value where neither flag nor ini option does.
     :param joined_by: stands between the texts of a flag that is given more than once; None: the last one counts.
-    :param short: short spelling, added by a suite's conftest where it is free; None: the name itself.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Setting:
     bare: bool = False
     variable: str | None = None
     joined_by: str | None = None
-    short: str | None = None
 
     @property
     def flag(self) -> str:
@@ -55,7 +53,8 @@ class Setting:
 
     @property
     def short_flag(self) -> str:
-        return "--" + (self.short or self.name.replace("_", "-"))
+        """Added by a suite's conftest where it is free."""
+        return "--" + self.name.replace("_", "-")
 
     @property
     def ini(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from pytest_roofline import options, settings
 from pytest_roofline.settings import Given, Setting, SettingError, choice, number, resolve, source, truth, whole, words
 
-BATCH = Setting(name="batch_size", parse=whole(1), default=7, help="h", short="batch")
+BATCH = Setting(name="batch_size", parse=whole(1), default=7, help="h")
 
 
 class FakeConfig:
@@ -28,7 +28,7 @@ class FakeConfig:
 
 def test_names_follow_from_the_setting() -> None:
     """Flag, short flag, ini option and dest are spelled in one place."""
-    assert (BATCH.flag, BATCH.short_flag, BATCH.ini) == ("--roofline-batch-size", "--batch", "roofline_batch_size")
+    assert (BATCH.flag, BATCH.short_flag, BATCH.ini) == ("--roofline-batch-size", "--batch-size", "roofline_batch_size")
 
 
 @pytest.mark.parametrize(
