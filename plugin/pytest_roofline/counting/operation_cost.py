@@ -8,6 +8,7 @@ or proof rests on them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -176,9 +177,18 @@ def kind_of(name: str, *, pointwise: bool) -> Kind | None:
     # Derivatives in forward mode are made of ``prims``, which have the same names.
     if namespace not in ("aten", "prims"):
         return None
-    # In-place and foreach forms do the arithmetic of the plain one.
-    known = _KINDS.get(base) or _KINDS.get(base.removeprefix("_foreach_").rstrip("_"))
+    known = next((_KINDS[one] for one in spellings(base) if one in _KINDS), None)
+    if known is None and base.endswith("_copy"):
+        return "copy"
     return known or ("elementwise" if pointwise or base.startswith("_foreach_") else None)
+
+
+def spellings(base: str) -> tuple[str, str, str]:
+    """Under which names an operation may stand in the table: its own, that of its plain form, and that of forward and
+    backward together.
+    """
+    plain = re.sub("[123]d", "Nd", base.removeprefix("_foreach_").rstrip("_"))
+    return base, plain, re.sub("_(forward|backward)$", "", plain)
 
 
 def elementwise_flop(call: Call) -> int:
@@ -190,100 +200,72 @@ def elementwise_flop(call: Call) -> int:
 
 _NAMES: Mapping[Kind, str] = {
     "copy": """
-        clone copy _to_copy fill zero zeros zeros_like ones ones_like full full_like new_zeros new_ones new_full
+        clone copy fill zero zeros zeros_like ones ones_like full full_like new_zeros new_ones new_full
         arange linspace logspace scalar_tensor eye cat stack contiguous repeat roll flip rot90 constant_pad_nd
-        reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d
-        pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle slice_backward select_backward
-        unfold_backward diagonal_backward split_with_sizes_copy view_copy view_as_real_copy view_as_complex_copy
-        alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy
-        slice_copy split_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy
-        slice_scatter select_scatter diagonal_scatter as_strided_scatter lift_fresh_copy tril triu block_diag
-        diag_embed _chunk_cat repeat_interleave to_padded_tensor _nested_tensor_from_mask
-        _nested_tensor_from_mask_left_aligned _pin_memory _local_scalar_dense complex _efficientzerotensor
-        _to_dense to_mkldnn mkldnn_reorder_conv2d_weight mkldnn_reorder_conv3d_weight _to_sparse _to_sparse_csr
-        _to_sparse_csc _to_sparse_bsr _to_sparse_bsc sparse_mask _cslt_compress _stack _reshape_copy
-        _reshape_alias_copy _neg_view_copy _conj_copy _lazy_clone resize resize_as set range fft_fftfreq
-        fft_rfftfreq tril_indices triu_indices _pack_padded_sequence _nested_from_padded
-        _nested_from_padded_and_nested_example _nested_tensor_from_tensor_list _nested_select_backward
-        _nested_tensor_size _nested_tensor_strides _nested_tensor_storage_offsets _nested_get_offsets
-        _nested_get_lengths _nested_get_min_seqlen _nested_get_max_seqlen _nested_get_jagged_dummy
-        _jagged_to_padded_dense_forward _padded_dense_to_jagged_forward _cudnn_rnn_flatten_weight
-        _cudnn_init_dropout_state _convert_weight_to_int4pack _convert_weight_to_int4pack_for_cpu lu_unpack""",
+        reflection_padNd replication_padNd pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle
+        slice_backward select_backward unfold_backward diagonal_backward slice_scatter select_scatter
+        diagonal_scatter as_strided_scatter tril triu block_diag diag_embed _chunk_cat repeat_interleave
+        to_padded_tensor _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned _pin_memory
+        _local_scalar_dense complex _efficientzerotensor _to_dense to_mkldnn mkldnn_reorder_convNd_weight
+        _to_sparse _to_sparse_csr _to_sparse_csc _to_sparse_bsr _to_sparse_bsc sparse_mask _cslt_compress _stack
+        _lazy_clone resize resize_as set range fft_fftfreq fft_rfftfreq tril_indices triu_indices
+        _pack_padded_sequence _nested_from_padded _nested_from_padded_and_nested_example
+        _nested_tensor_from_tensor_list _nested_select_backward _nested_tensor_size _nested_tensor_strides
+        _nested_tensor_storage_offsets _nested_get_offsets _nested_get_lengths _nested_get_min_seqlen
+        _nested_get_max_seqlen _nested_get_jagged_dummy _jagged_to_padded_dense _padded_dense_to_jagged
+        _cudnn_rnn_flatten_weight _cudnn_init_dropout_state _convert_weight_to_int4pack
+        _convert_weight_to_int4pack_for_cpu lu_unpack""",
     "indexing": """
-        embedding index index_select gather take take_along_dim masked_select masked_scatter
-        masked_scatter_backward nonzero nonzero_static index_fill index_copy scatter put index_put
-        _index_put_impl _unsafe_index _unsafe_index_put _unsafe_masked_index im2col max_unpool2d max_unpool3d
-        searchsorted bucketize isin sort topk kthvalue median nanmedian mode unique_dim _unique _unique2
-        unique_consecutive hash_tensor embedding_dense_backward reflection_pad1d_backward
-        reflection_pad2d_backward reflection_pad3d_backward replication_pad1d_backward
-        replication_pad2d_backward replication_pad3d_backward index_add index_reduce scatter_add scatter_reduce
-        _unsafe_masked_index_put_accumulate col2im embedding_renorm _embedding_bag _embedding_bag_forward_only
-        _embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward
-        upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
-        _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_nearest1d_backward
-        upsample_nearest2d_backward upsample_nearest3d_backward _upsample_nearest_exact1d_backward
-        _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward""",
+        embedding index index_select gather take take_along_dim masked_select masked_scatter nonzero
+        nonzero_static index_fill index_copy scatter put index_put _index_put_impl _unsafe_index
+        _unsafe_index_put _unsafe_masked_index im2col max_unpoolNd searchsorted bucketize isin sort topk
+        kthvalue median nanmedian mode unique_dim _unique _unique2 unique_consecutive hash_tensor
+        embedding_dense_backward reflection_padNd_backward replication_padNd_backward index_add index_reduce
+        scatter_add scatter_reduce _unsafe_masked_index_put_accumulate col2im embedding_renorm _embedding_bag
+        _embedding_bag_forward_only _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward
+        upsample_nearestNd _upsample_nearest_exactNd""",
     # Beside those that torch tags as pointwise: random numbers, fused gates, and forms in place that lack the tag.
     "elementwise": """
         normal uniform bernoulli random randn rand randint randint_like randn_like rand_like randperm
         multinomial exponential cauchy geometric log_normal poisson binomial _standard_gamma _sample_dirichlet
-        normal_functional _philox_normal _philox_uniform _fill_mem_eff_dropout_mask log_sigmoid_forward
-        log_sigmoid_backward linalg_cross where masked_fill bitwise_and bitwise_or abs copysign eq ne ge gt le
-        lt heaviside threshold add sub rsub softshrink polar floor_divide elu softplus hardtanh_backward
-        hardswish_backward mish relu tanh hardtanh leaky_relu hardsigmoid gelu hardswish native_dropout_backward
-        gelu_backward _prelu_kernel rrelu_with_noise rrelu_with_noise_functional _prelu_kernel_backward glu
-        glu_backward native_dropout _fused_dropout _masked_scale _add_relu quantize_per_tensor
-        quantize_per_tensor_dynamic quantize_per_channel dequantize fake_quantize_per_tensor_affine_cachemask
-        fake_quantize_per_channel_affine_cachemask _fake_quantize_per_tensor_affine_cachemask_tensor_qparams
-        _fake_quantize_learnable_per_tensor_affine _fake_quantize_learnable_per_channel_affine hann_window
-        hamming_window bartlett_window blackman_window hardsigmoid_backward leaky_relu_backward
-        threshold_backward hardshrink_backward softshrink_backward rrelu_with_noise_backward elu_backward
-        softplus_backward mish_backward _thnn_fused_lstm_cell _thnn_fused_gru_cell
-        _thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell_backward""",
+        normal_functional _philox_normal _philox_uniform _fill_mem_eff_dropout_mask log_sigmoid linalg_cross
+        where masked_fill bitwise_and bitwise_or abs copysign eq ne ge gt le lt heaviside threshold add sub rsub
+        softshrink polar floor_divide elu softplus hardswish mish relu tanh hardtanh leaky_relu hardsigmoid gelu
+        _prelu_kernel rrelu_with_noise rrelu_with_noise_functional glu native_dropout _fused_dropout
+        _masked_scale _add_relu quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize
+        fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask
+        _fake_quantize_per_tensor_affine_cachemask_tensor_qparams _fake_quantize_learnable_per_tensor_affine
+        _fake_quantize_learnable_per_channel_affine hann_window hamming_window bartlett_window blackman_window
+        hardshrink_backward _thnn_fused_lstm_cell _thnn_fused_gru_cell _thnn_fused_lstm_cell_backward_impl""",
     "normalisation": """
         native_batch_norm _native_batch_norm_legit cudnn_batch_norm miopen_batch_norm _batch_norm_with_update
         _batch_norm_no_update _native_batch_norm_legit_no_training native_layer_norm native_group_norm
-        _fused_rms_norm native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward
-        batch_norm_backward native_layer_norm_backward native_group_norm_backward _fused_rms_norm_backward
-        batch_norm_stats batch_norm_update_stats batch_norm_gather_stats batch_norm_gather_stats_with_counts
-        batch_norm_elemt batch_norm_backward_reduce batch_norm_backward_elemt renorm _weight_norm_interface
-        _weight_norm_interface_backward""",
+        _fused_rms_norm batch_norm_backward batch_norm_stats batch_norm_update_stats batch_norm_gather_stats
+        batch_norm_gather_stats_with_counts batch_norm_elemt batch_norm_backward_reduce batch_norm_backward_elemt
+        renorm _weight_norm_interface""",
     "reduction": """
-        mse_loss l1_loss smooth_l1_loss huber_loss dist mse_loss_backward smooth_l1_loss_backward
-        huber_loss_backward binary_cross_entropy binary_cross_entropy_with_logits binary_cross_entropy_backward
-        nll_loss_forward nll_loss2d_forward nll_loss_backward nll_loss2d_backward soft_margin_loss
-        soft_margin_loss_backward multi_margin_loss multi_margin_loss_backward multilabel_margin_loss_forward
-        multilabel_margin_loss_backward _ctc_loss _ctc_loss_backward
-        _cudnn_ctc_loss miopen_ctc_loss _cdist_forward _cdist_backward _pdist_forward _pdist_backward sum nansum
-        prod amax amin max min argmax argmin any all cumsum cumprod cummax cummin count_nonzero equal
-        segment_reduce bincount _amp_update_scale _segment_reduce_backward mean trace linalg_vector_norm
-        linalg__powsum norm native_norm aminmax _aminmax logcumsumexp histc histogram _histogramdd_from_bin_cts
-        _histogramdd_from_bin_tensors _histogramdd_bin_edges var std var_mean std_mean logsumexp""",
+        mse_loss l1_loss smooth_l1_loss huber_loss dist binary_cross_entropy binary_cross_entropy_with_logits
+        nll_loss nll_lossNd soft_margin_loss multi_margin_loss multilabel_margin_loss _ctc_loss _cudnn_ctc_loss
+        miopen_ctc_loss _cdist _pdist sum nansum prod amax amin max min argmax argmin any all cumsum cumprod
+        cummax cummin count_nonzero equal segment_reduce bincount _amp_update_scale _segment_reduce_backward mean
+        trace linalg_vector_norm linalg__powsum norm native_norm aminmax _aminmax logcumsumexp histc histogram
+        _histogramdd_from_bin_cts _histogramdd_from_bin_tensors _histogramdd_bin_edges var std var_mean std_mean
+        logsumexp""",
     "pooling": """
-        _adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
-        mkldnn_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward
-        mkldnn_adaptive_avg_pool2d_backward adaptive_max_pool2d_backward adaptive_max_pool3d_backward
-        max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d mkldnn_max_pool2d
-        mkldnn_max_pool3d _mps_max_pool2d fractional_max_pool2d fractional_max_pool3d
-        max_pool2d_with_indices_backward max_pool3d_with_indices_backward fractional_max_pool2d_backward
-        fractional_max_pool3d_backward mkldnn_max_pool2d_backward mkldnn_max_pool3d_backward max_pool2d_backward
-        avg_pool2d_backward avg_pool3d_backward""",
+        _adaptive_avg_poolNd adaptive_max_poolNd mkldnn_adaptive_avg_poolNd max_poolNd_with_indices avg_poolNd
+        mkldnn_max_poolNd _mps_max_poolNd fractional_max_poolNd max_poolNd_backward""",
     "softmax": """
-        _softmax _log_softmax _safe_softmax _masked_softmax _softmax_backward_data _log_softmax_backward_data
-        _masked_softmax_backward""",
+        _softmax _log_softmax _safe_softmax _masked_softmax _softmax_backward_data _log_softmax_backward_data""",
     "optimizer": "_fused_sgd _fused_adam _fused_adamw _fused_adagrad _amp_foreach_non_finite_check_and_unscale",
     # Resampling, Fourier transforms, and linear algebra by direct methods. What iterates has no entry.
     "other": """
-        upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d upsample_linear1d_backward
-        upsample_bilinear2d_backward upsample_trilinear3d_backward upsample_bicubic2d_backward
-        _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa _upsample_bilinear2d_aa_backward
-        _upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa_backward grid_sampler_2d grid_sampler_3d
-        cudnn_grid_sampler grid_sampler_2d_backward grid_sampler_3d_backward cudnn_grid_sampler_backward
-        _fft_c2c _fft_r2c _fft_c2r linalg_lu linalg_lu_factor_ex _linalg_det _linalg_slogdet linalg_inv_ex
-        linalg_cholesky_ex cholesky linalg_ldl_factor_ex cholesky_inverse _linalg_solve_ex linalg_solve_triangular
-        triangular_solve cholesky_solve _cholesky_solve_helper linalg_lu_solve linalg_ldl_solve geqrf linalg_qr
+        upsample_linearNd upsample_bilinearNd upsample_trilinearNd upsample_bicubicNd _upsample_bilinearNd_aa
+        _upsample_bicubicNd_aa _upsample_lanczosNd_aa grid_sampler_Nd cudnn_grid_sampler _fft_c2c _fft_r2c
+        _fft_c2r linalg_lu linalg_lu_factor_ex _linalg_det _linalg_slogdet linalg_inv_ex linalg_cholesky_ex
+        cholesky linalg_ldl_factor_ex cholesky_inverse _linalg_solve_ex linalg_solve_triangular triangular_solve
+        cholesky_solve _cholesky_solve_helper linalg_lu_solve linalg_ldl_solve geqrf linalg_qr
         linalg_householder_product ormqr""",
 }
-"""Names without namespace; in-place and foreach forms are found under the plain name."""
+"""Names as in `spellings`: ``Nd`` stands for one to three dimensions. What ends in ``_copy`` copies."""
 
 _KINDS: Mapping[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
