@@ -13,23 +13,21 @@ from torch.utils._python_dispatch import _disable_current_modes
 from pytest_roofline.counting import formulas
 from pytest_roofline.counting.calls import Call
 
-_HEADS_FIRST = ("query", "key", "value")
+_Flop = Callable[[formulas.Shape, formulas.Shape, formulas.Shape], int]
+"""Of the shapes of query, key and value, each (batch, heads, tokens, width)."""
+
+_OPERANDS = ("query", "key", "value")
 
 
-def _forward(call: Call) -> int:
-    """Query, key and value are (batch, heads, tokens, width)."""
-    query, key, value = (call.shape(name) for name in _HEADS_FIRST)
-    return formulas.attention_flop(query, key, value)
+def _heads_first(flop: _Flop) -> Callable[[Call], int]:
+    return lambda call: flop(*(call.shape(name) for name in _OPERANDS))
 
 
-def _backward(call: Call) -> int:
-    query, key, value = (call.shape(name) for name in _HEADS_FIRST)
-    return formulas.attention_backward_flop(query, key, value)
+_forward = _heads_first(formulas.attention_flop)
+_backward = _heads_first(formulas.attention_backward_flop)
 
 
-def _tokens_first(
-    flop: Callable[[formulas.Shape, formulas.Shape, formulas.Shape], int], lengths: str
-) -> Callable[[Call], int | None]:
+def _tokens_first(flop: _Flop, lengths: str) -> Callable[[Call], int | None]:
     """For kernels called with (batch, tokens, heads, width).
 
     :param lengths: the argument that, where given, says that sequences of different lengths are packed into one. Their
@@ -39,7 +37,7 @@ def _tokens_first(
     def counted(call: Call) -> int | None:
         if call.arguments[lengths] is not None:
             return None
-        batch_tokens_heads_width = (call.shape(name) for name in _HEADS_FIRST)
+        batch_tokens_heads_width = (call.shape(name) for name in _OPERANDS)
         return flop(*((b, h, t, w) for b, t, h, w in batch_tokens_heads_width))
 
     return counted
@@ -82,17 +80,15 @@ def lengths(sequences: Tensor) -> list[int] | None:
         return [int(size[0]) for size in sequences._nested_tensor_size().tolist()]
 
 
+_FUSED = (
+    *("flash_attention", "flash_attention_for_cpu", "efficient_attention", "cudnn_attention"),
+    "fused_attention_overrideable",
+)
+"""Kernels that are called with heads first, each in a forward and a backward form."""
+
 FLOP: Mapping[str, Callable[[Call], int | None]] = {
-    "aten::_scaled_dot_product_flash_attention": _forward,
-    "aten::_scaled_dot_product_flash_attention_backward": _backward,
-    "aten::_scaled_dot_product_flash_attention_for_cpu": _forward,
-    "aten::_scaled_dot_product_flash_attention_for_cpu_backward": _backward,
-    "aten::_scaled_dot_product_efficient_attention": _forward,
-    "aten::_scaled_dot_product_efficient_attention_backward": _backward,
-    "aten::_scaled_dot_product_cudnn_attention": _forward,
-    "aten::_scaled_dot_product_cudnn_attention_backward": _backward,
-    "aten::_scaled_dot_product_fused_attention_overrideable": _forward,
-    "aten::_scaled_dot_product_fused_attention_overrideable_backward": _backward,
+    **{f"aten::_scaled_dot_product_{kernel}": _forward for kernel in _FUSED},
+    **{f"aten::_scaled_dot_product_{kernel}_backward": _backward for kernel in _FUSED},
     "aten::_scaled_dot_product_attention_math_for_mps": _forward,
     "aten::_flash_attention_forward": _tokens_first(formulas.attention_flop, "cum_seq_q"),
     "aten::_flash_attention_backward": _tokens_first(formulas.attention_backward_flop, "cum_seq_q"),
@@ -107,8 +103,6 @@ FLOP: Mapping[str, Callable[[Call], int | None]] = {
 }
 """FLOPs of one call by qualified name; None where shapes alone don't tell."""
 
-TAKES_NESTED = frozenset({"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"})
-"""Operations whose formula counts sequences of different lengths (nested tensors) without their padding."""
-
-CASTS_INSIDE = TAKES_NESTED
-"""Autocast leaves their arguments alone, and casts those of the products they are made of."""
+FUSED_LAYERS = frozenset({"aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"})
+"""Operations whose formula counts sequences of different lengths (nested tensors) without their padding. Autocast
+leaves their arguments alone, and casts those of the products they are made of."""

@@ -330,7 +330,7 @@ MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
             kind="attention",
             flop=flop,
             switch="matmul",
-            takes_nested=name in attention.TAKES_NESTED,
+            takes_nested=name in attention.FUSED_LAYERS,
         )
         for name, flop in attention.FLOP.items()
     },

@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from pytest_roofline.counting.attention import CASTS_INSIDE
+from pytest_roofline.counting.attention import FUSED_LAYERS
 from pytest_roofline.counting.calls import Call, dtype_name, has_storage, shape_text, tensors_in
 from pytest_roofline.counting.matrix_operations import (
     COMPLEX_PRODUCT,
@@ -134,7 +134,7 @@ def _cast_inside(operand: torch.Tensor, call: Call) -> bool:
 
 def _would_cast_inside(operand: torch.Tensor, call: Call) -> bool:
     """The same on fake tensors, whose fused layers call nothing in turn. To be asked while the operation runs."""
-    fused = call.name in CASTS_INSIDE and operand.dtype == torch.float32
+    fused = call.name in FUSED_LAYERS and operand.dtype == torch.float32
     return fused and isinstance(operand, FakeTensor) and torch.is_autocast_enabled(operand.device.type)
 
 

@@ -142,34 +142,17 @@ def location(tensor: Tensor) -> Location:
     return storage._cdata, start, start + elements * tensor.element_size()
 
 
-_ALLOCATE = frozenset(
-    "aten::" + name
-    for name in ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided")
-)
+def _aten(names: str) -> frozenset[str]:
+    return frozenset(f"aten::{name}" for name in names.split())
 
-_OVERWRITE = frozenset(
-    "aten::" + name
-    for name in (
-        "copy_",
-        "fill_",
-        "zero_",
-        "normal_",
-        "uniform_",
-        "bernoulli_",
-        "random_",
-        "exponential_",
-        "_foreach_copy_",
-        "_foreach_zero_",
-    )
-)
+
+_ALLOCATE = _aten("empty empty_like empty_strided empty_permuted new_empty new_empty_strided")
+
+_OVERWRITE = _aten("copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ _foreach_copy_ _foreach_zero_")
 
 _LOOK_UP = {
     "aten::embedding": "weight",
-    "aten::index_select": "self",
-    "aten::gather": "self",
-    "aten::index": "self",
-    "aten::_unsafe_index": "self",
-    "aten::take": "self",
+    **dict.fromkeys(_aten("index_select gather index _unsafe_index take"), "self"),
 }
 """Argument of which only as much is read as is returned."""
 
