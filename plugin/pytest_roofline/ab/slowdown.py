@@ -16,8 +16,7 @@ class Slowed:
     """Takes the step, waits until the device is through with it, and keeps the CPU busy for a share of a step's time.
 
     A step's time is the lower quartile of the last ones, and the share of it is spent in CPU time: beside other
-    programs a slower step does more work, which is stretched as all work is. A loop that watched the wall clock was
-    interrupted more often than its share, and made steps 20 % slower there where 5 % were asked for.
+    programs a slower step does more work, which is stretched as all work is.
 
     Waiting makes a step on an accelerator slower by itself: a slowdown of 0 does that alone, and is what the other side
     has to be given.

@@ -150,8 +150,7 @@ class ParametersRead:
 
     One that gets a gradient must have been read by an operation of the forward pass. Where none was seen, another
     thread ran some of it (modes belong to a thread): what such a step counts is too little and looks like any other
-    number. (Hooks on modules would tell it of inference as well, but they switch the fast path of
-    ``nn.TransformerEncoder`` off, and global ones make torch warn.)
+    number.
 
     Parameters are known by their storage: a flattened view, or the transpose that a product takes, is the parameter
     too.
@@ -207,12 +206,9 @@ _RECEIVERS: Mapping[str, str] = {"numpy": "numpy", "__dlpack__": "another librar
 class TensorsGivenAway:
     """Floating tensors of more than one element that a step gives to numpy or another library.
 
-    It shows in the methods of tensors that give memory away, which stand replaced while a step is watched. A
-    ``TorchFunctionMode`` would see the same calls, but torch leaves the fast paths of ``nn.TransformerEncoder`` and
-    ``nn.MultiheadAttention`` where one is on: the step would be another.
-
-    A single number is what a loss is logged by, and integers (labels, an argmax, lengths) are no arithmetic that
-    could be missing. Nor is what an operation written in Python does inside: it is counted, or named, by itself.
+    The methods of tensors that give memory away stand replaced while a step is watched: under a ``TorchFunctionMode``
+    torch would leave the fast paths of ``nn.TransformerEncoder``. A single number is what a loss is logged by, and
+    integers are no arithmetic that could be missing.
 
     :param mode: the one that watches the step. Where it is not on, another thread runs, or the inside of an
         operation.

@@ -21,28 +21,13 @@ from pytest_roofline.counting.calls import has_storage, tensors_in
 from pytest_roofline.counting.dispatch import autocasting_inside
 
 
-def parameter_count(model: nn.Module) -> int:
-    """Number of parameters; one that is used in several places counts once."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-def parameter_byte(model: nn.Module) -> int:
-    """Bytes of the parameters."""
-    return stored_byte(model.parameters())
-
-
 def gradient_byte(model: nn.Module) -> int:
     """Bytes of the gradients the parameters hold now."""
     return stored_byte(parameter.grad for parameter in model.parameters() if parameter.grad is not None)
 
 
-def optimizer_state_byte(optimizer: torch.optim.Optimizer) -> int:
-    """Bytes of what an optimiser keeps between steps: momenta, moments, step counters. 0 before its first step."""
-    return stored_byte(optimizer_state(optimizer))
-
-
 def optimizer_state(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
-    """The tensors an optimiser keeps between steps."""
+    """The tensors an optimiser keeps between steps: momenta, moments, step counters; none before its first step."""
     for state in optimizer.state.values():
         yield from tensors_in(list(state.values()))
 

@@ -11,11 +11,17 @@ from math import inf
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline.counting import step_memory
 from pytest_roofline.counting.counter import Trace, run_counted
 from pytest_roofline.counting.matrix_operations import Tf32
 from pytest_roofline.counting.operation_cost import CountedOperation
-from pytest_roofline.counting.step_memory import PeakMode, SavedTensors, held_before
+from pytest_roofline.counting.step_memory import (
+    PeakMode,
+    SavedTensors,
+    gradient_byte,
+    held_before,
+    optimizer_state,
+    stored_byte,
+)
 from pytest_roofline.counting.traffic import Traffic, Unit, least_traffic_byte
 from roofline.schema.record import Operation, Uncovered, Work
 
@@ -131,10 +137,10 @@ def count_step(
         flop_by_dtype=by_dtype,
         byte_low_per_step=float(low),
         byte_high_per_step=float(sum(one.traffic.byte for one in trace.operations)),
-        parameter_count=step_memory.parameter_count(model),
-        parameter_byte=step_memory.parameter_byte(model),
-        gradient_byte=max(trace.gradient_byte, step_memory.gradient_byte(model)),
-        optimizer_state_byte=None if optimizer is None else step_memory.optimizer_state_byte(optimizer),
+        parameter_count=sum(parameter.numel() for parameter in model.parameters()),
+        parameter_byte=stored_byte(model.parameters()),
+        gradient_byte=max(trace.gradient_byte, gradient_byte(model)),
+        optimizer_state_byte=None if optimizer is None else stored_byte(optimizer_state(optimizer)),
         activation_byte=_activation_byte(trace),
         saved_for_backward_byte=saved.byte if unwatched is None else None,
         other_flop_per_step=None if other_flop is None else float(other_flop),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pytest_roofline.options import PROTOCOLS
 from roofline.schema.record import Timing
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ class Plan:
     :param confidence: of that interval.
     :param max_time_s: budget of the timed rounds of one repeat (adaptive); to replace disturbed rounds, up to twice as
         long.
-    :raises ValueError: a value that makes no measurement.
     """
 
     protocol: str = "adaptive"
@@ -54,20 +52,6 @@ class Plan:
     margin: float = 0.01
     confidence: float = 0.95
     max_time_s: float = 10.0
-
-    def __post_init__(self) -> None:
-        allowed = {
-            "protocol": (self.protocol in PROTOCOLS, f"one of {', '.join(PROTOCOLS)}"),
-            "warmup_steps": (self.warmup_steps is None or self.warmup_steps >= 0, "None or a whole number from 0 up"),
-            "steps": (self.steps is None or self.steps >= 1, "None or a whole number from 1 up"),
-            "repeats": (self.repeats >= 1, "a whole number from 1 up"),
-            "margin": (self.margin > 0, "a number above 0"),
-            "confidence": (0 < self.confidence < 1, "a number between 0 and 1"),
-            "max_time_s": (self.max_time_s > 0, "a number above 0"),
-        }
-        for name, (good, what) in allowed.items():
-            if not good:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; use {what}")
 
     @property
     def fixed_steps(self) -> int | None:

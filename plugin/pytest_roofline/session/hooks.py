@@ -71,7 +71,8 @@ class SessionHooks:
 
         :raises pytest.UsageError: nothing could be kept.
         """
-        self._announce()
+        for text in self._run.announced:
+            self._tell(text)
         self._begin()
         with _stopped_by_sigterm():
             # Here and not at the session's finish: pytest-benchmark saves its own file there, and may fail.
@@ -134,10 +135,6 @@ class SessionHooks:
             self._run.printed.append(f"bounds of no case of this run: {absent}. Was one renamed?")
         self._run.printed += [f"bounds not asserted: {one}" for one in self._run.warned]
         return not without.lost
-
-    def _announce(self) -> None:
-        for text in self._run.announced:
-            self._tell(text)
 
     def _begin(self) -> None:
         """Write the journal's first line.
@@ -248,11 +245,12 @@ class SessionHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_benchmark_update_machine_info(self, machine_info: dict[str, Any]) -> None:
-        self._run.describe_machine(machine_info)
+        # The label stands where the host name would.
+        machine_info.update({"node": self._run.machine.label, KEY: to_json(self._run.machine)})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
-        self._run.describe_session(output_json)
+        output_json[KEY] = to_json(self._run.session())
 
     def document(self) -> Mapping[str, Any]:
         """The pytest-benchmark document of what has been measured, through pytest-benchmark's own hooks."""

@@ -256,14 +256,6 @@ class Run:
         before = () if self.earlier is None else self.earlier.rows
         return [*(row["extra_info"][KEY] for row in before), *(stats.extra_info[KEY] for stats in self.stats)]
 
-    def describe_machine(self, machine_info: dict[str, Any]) -> None:
-        """Put the machine into pytest-benchmark's, and the label where the host name would stand."""
-        machine_info["node"] = self.machine.label
-        machine_info[KEY] = to_json(self.machine)
-
-    def describe_session(self, document: dict[str, Any]) -> None:
-        document[KEY] = to_json(self.session())
-
     def summarise(self, width: int, height: int | None = None) -> bool:
         """Show the file as ``roofline summary`` does, or make the report where one was asked for.
 
