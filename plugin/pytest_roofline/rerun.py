@@ -174,16 +174,10 @@ _OF_A_RUN: dict[str, Any] = {
 }
 """The plugin's own options that are the business of the run that repeats one of its tests."""
 
-_NO_DEBUG = "--debug="
-"""The last one counts, and without a name pytest opens no file. It opens one as soon as the command line is read."""
 
-
-def switch_off(early_config: pytest.Config, args: list[str], off: Mapping[str, Any]) -> None:
-    """Set options before conftest files are loaded: what begins before a later hook is called, as pytest-cov does.
-    pytest's own file of --debug is switched off, too.
-    """
+def switch_off(early_config: pytest.Config, off: Mapping[str, Any]) -> None:
+    """Set options before conftest files are loaded: what begins before a later hook is called, as pytest-cov does."""
     set_options(early_config.known_args_namespace, off)
-    args.insert(args.index("--") if "--" in args else len(args), _NO_DEBUG)
     # After the plugins that are installed and before any conftest.py: pytest configures the last one first.
     early_config.pluginmanager.register(_StaysOff(off), "roofline-stays-off")
 

@@ -55,9 +55,9 @@ def order(environment: MutableMapping[str, str]) -> Order | None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
     """Switch off what begins before a later hook is called."""
-    switch_off(early_config, args, ONE_TEST_OFF)
+    switch_off(early_config, ONE_TEST_OFF)
     return (yield)
 
 

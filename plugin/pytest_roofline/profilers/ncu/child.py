@@ -40,8 +40,8 @@ _OFF: dict[str, Any] = {
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, object, object]:
-    switch_off(early_config, args, _OFF)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    switch_off(early_config, _OFF)
     return (yield)
 
 

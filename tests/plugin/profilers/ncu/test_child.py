@@ -52,7 +52,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
     perf = project.path / "perf"
     perf.write_text(f"#!/bin/sh\ntouch '{perf}-was-tried'\n")
     perf.chmod(0o755)
-    files = ("out.json", "out.xml", "out.log", "out.debug")
+    files = ("out.json", "out.xml", "out.log")
     for name in files:
         (project.path / name).write_text("of the run")
     escaped = "a b-é::[x]".encode("unicode_escape").decode()
@@ -62,7 +62,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
         *("--roofline-results", "results", "--roofline-report", "--roofline-sessions", "3", "--roofline-assert-bounds"),
         *("--roofline-gate", "nowhere", "--roofline-ncu=require", "--benchmark-json", "out.json"),
         *("--junit-xml", "out.xml", "--log-file", "out.log", "--basetemp", "base", "-n0", "-k", "named", "--pdb"),
-        *("--debug", "out.debug", "--roofline-resume", "--roofline-case-timeout", "0.001"),
+        *("--roofline-resume", "--roofline-case-timeout", "0.001"),
         *("--roofline-perf-stat", "--roofline-perf-path", str(perf), "-o", f"cache_dir={project.path / 'cache'}"),
     )
     assert answer == COUNTED
@@ -100,9 +100,9 @@ def test_reports_that_the_project_asks_for_stay_those_of_the_run(project: pytest
     """In its ini file, or in a conftest.py while it is configured; whenever a plugin looks at its options."""
     project.makepyfile(test_it=MEASURES, writes=REPORTS)
     project.makeconftest("def pytest_configure(config): config.option.htmlpath = config.option.xmlpath = 'out.xml'")
-    options = "-p writes --to-json --to-allure=x --measure-coverage=src --debug=out.debug"
+    options = "-p writes --to-json --to-allure=x --measure-coverage=src"
     project.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright {options}\n")
-    names = ("out.xml", "out.debug", "htmlpath", "json_report", "allure_report_dir", "cov_source")
+    names = ("out.xml", "htmlpath", "json_report", "allure_report_dir", "cov_source")
     files = [project.path / name for name in names]
     for file in files:
         file.write_text("of the run")
