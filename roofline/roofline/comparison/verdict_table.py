@@ -10,7 +10,6 @@ from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
 from roofline.comparison.effects.verdict import MOST_SESSIONS, NoNumber
 from roofline.comparison.gate import (
-    grouped,
     lines_of,
     lines_of_common,
     lines_of_incomplete,
@@ -243,7 +242,6 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             "Of one session a side how far sessions scatter is not seen but taken from experience: give several"
         )
     lines += _learned(comparison)
-    lines += _marks(comparison, in_full=in_full)
     won = [case for case in comparison.of(*BETTER) if case.change is not None and -case.change >= LARGE_IMPROVEMENT]
     if won:
         names = named([case.match.id for case in won], in_full=in_full)
@@ -290,21 +288,6 @@ def _learned_of(comparison: Comparison, machine: Identity) -> str:
 A_SIDE = 5
 SLOWDOWNS = (0.05, 0.1)
 """What is said of a machine's gate: of so many sessions, which slowdowns it finds."""
-
-
-def _marks(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Rounds that are known to have been disturbed and count all the same, since of others it isn't known."""
-    unmarked = grouped((case for case in comparison.cases if case.match.unmarked_files), _unmarked_files)
-    return [
-        f"Disturbed rounds were left in, on both sides, in {counted(len(cases), 'case')}"
-        f" ({named([case.match.id for case in cases], in_full=in_full)}): which they were isn't recorded in {files}."
-        " Measure that side anew"
-        for files, cases in unmarked.items()
-    ]
-
-
-def _unmarked_files(case: Compared) -> str:
-    return case.match.unmarked_files
 
 
 def _places(comparison: Comparison) -> str:

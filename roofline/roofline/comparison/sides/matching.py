@@ -18,7 +18,7 @@ from typing import Literal
 
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import By, SessionResult, without_known_marks, without_marks
+from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.comparison.sides.side_files import Side
 from roofline.comparison.sides.workload import counted_otherwise, declared, parameter_changes, workload_changes
 from roofline.text.units import significant, some_of
@@ -73,7 +73,7 @@ class MatchedCase:
     ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
     ``invalid_before``: an invalid case was invalid in the baseline for the same kind of reason, so nothing was lost.
     ``missing`` are the sessions without a usable number of it. ``counted`` says that a matched case's work was counted
-    otherwise on the two sides. ``unmarked_files`` don't tell which rounds were disturbed, so no marks were used.
+    otherwise on the two sides.
     """
 
     id: str
@@ -87,7 +87,6 @@ class MatchedCase:
     invalid_before: bool = False
     missing: tuple[MissingSessions, ...] = ()
     counted: str = ""
-    unmarked_files: str = ""
 
     @property
     def why_missing(self) -> str:
@@ -257,9 +256,6 @@ def _both(
         return because(standing="invalid" if lost else "removed", why="; ".join(map(str, missing)))
     if problems:
         return because(standing="disturbed", why="; ".join(problem.why for problem in problems))
-    unmarked = without_known_marks([*base, *new])
-    if unmarked:
-        base, new = [without_marks(one) for one in base], [without_marks(one) for one in new]
     usable_base = [one for one in base if one.observation is not None]
     usable_new = [one for one in new if one.observation is not None]
     changed, fitting = _same_work(usable_base, usable_new, by)
@@ -283,7 +279,6 @@ def _both(
         new=tuple(usable_new),
         left_out=tuple(left_out),
         counted=counted,
-        unmarked_files=_files(unmarked) if unmarked else "",
     )
 
 

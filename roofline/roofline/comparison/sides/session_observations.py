@@ -1,14 +1,9 @@
-"""What a session says of each of its cases: a result in, its rows out.
-
-Marks of disturbed rounds are used on both sides of a case or on neither: marked rounds are the slow ones, so leaving
-them out of one side alone would favour it. Where a session doesn't tell its marks, all rounds of all sessions count.
-"""
+"""What a session says of each of its cases: a result in, its rows out."""
 
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +15,6 @@ from roofline.comparison.observations.observation import (
     flags_of,
     observe_record,
     observe_stats,
-    observe_times,
     spread_of_roof,
     why_kept_out,
 )
@@ -69,12 +63,9 @@ class SessionResult:
 
     ``value`` is the figure that is compared, by roof too, in its unit; ``fastest_s`` and ``slowest_s`` are of the
     session's rounds. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
-    roofs allow, known to ``least_error``, relative; ``sol_s`` is the speed of light. ``provenance`` is where the work
-    is from, or the place in the record of a figure other than the step time. ``counted`` is the work as its operations
-    were counted, by roof what the case was placed by; None where there is none.
-
-    ``marked``: it was looked for what disturbed the rounds. Where some of them, or most of the session's, were,
-    ``all_rounds`` are the step times of all of them, or the one value of another figure, for `without_marks`.
+    roofs allow; ``sol_s`` is the speed of light. ``provenance`` is where the work is from, or the place in the record of
+    a figure other than the step time. ``counted`` is the work as its operations were counted, by roof what the case was
+    placed by; None where there is none.
     """
 
     run: Run
@@ -91,12 +82,9 @@ class SessionResult:
     fastest_s: float = math.nan
     slowest_s: float = math.nan
     least_s: float | None = None
-    least_error: float = 0.0
     sol_s: float | None = None
     provenance: str = ""
     counted: Counted | None = None
-    marked: bool = False
-    all_rounds: Sequence[float] = ()
     params: Mapping[str, Any] | None = None
     checks: frozenset[str] = frozenset()
 
@@ -193,8 +181,8 @@ def _by_figure(
     marks = None if record.timing is None else record.timing.rounds.disturbed
     disturbed = mostly_disturbed(marks) or run.disturbed
     if figure.prior is None or marks is None or not disturbed:
-        return seen(observation=observation, marked=marks is not None)
-    return seen(problem=disturbed, disturbed=True, marked=True, all_rounds=(observation.value,))
+        return seen(observation=observation)
+    return seen(problem=disturbed, disturbed=True)
 
 
 def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
@@ -206,27 +194,19 @@ def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, 
     try:
         observation = observe_record(record, benchmark.stats, run.when)
     except Disturbed as error:
-        return seen(**_of_rounds(record, run), problem=str(error), disturbed=True)
+        return seen(problem=str(error), disturbed=True)
     except Unusable as error:
         return seen(problem=str(error), problem_kind=TIMES)
-    rounds = _of_rounds(record, run)
-    if rounds["marked"] and run.disturbed:
-        return seen(**rounds, problem=run.disturbed, disturbed=True)
-    return seen(**rounds | {"observation": observation, "value": observation.value})
-
-
-def _of_rounds(record: Record, run: Run) -> dict[str, Any]:
-    """What a `SessionResult` has of a record's rounds, by its fields."""
     assert record.timing is not None
     rounds = record.timing.rounds
-    some_marked = bool(run.disturbed) or any(mark is not None for mark in rounds.disturbed or ())
-    return {
-        "fastest_s": min(rounds.wall_s) / rounds.steps,
-        "slowest_s": max(rounds.wall_s) / rounds.steps,
-        "marked": rounds.disturbed is not None,
-        # Eight bytes a round: there may be a thousand sessions of a disturbed hour.
-        "all_rounds": array("d", [wall / rounds.steps for wall in rounds.wall_s]) if some_marked else (),
-    }
+    if rounds.disturbed is not None and run.disturbed:
+        return seen(problem=run.disturbed, disturbed=True)
+    return seen(
+        observation=observation,
+        value=observation.value,
+        fastest_s=min(rounds.wall_s) / rounds.steps,
+        slowest_s=max(rounds.wall_s) / rounds.steps,
+    )
 
 
 def _counted(record: Record) -> Counted | None:
@@ -256,7 +236,6 @@ def _by_roof(point: Point, run: Run) -> SessionResult:
         seen,
         observation=None if seen.observation is None else seen.observation.over(least_s, error),
         least_s=least_s,
-        least_error=error,
         sol_s=point.sol.time_s,
         provenance=placement.work_source,
         counted=_placed_by(placement),
@@ -286,29 +265,3 @@ def _why_no_fraction(placement: Placement) -> str | None:
         return f"its roofs are not measured ones ({placement.roof_source}): measure them with the cases"
     return None
 
-
-def without_known_marks(seen: Sequence[SessionResult]) -> list[SessionResult]:
-    """Of a case's sessions on both sides those that don't tell which of their rounds were disturbed, while others have
-    marked ones; none where no round is marked.
-    """
-    timed = [one for one in seen if _timed(one)]
-    return [one for one in timed if not one.marked] if any(one.all_rounds for one in timed) else []
-
-
-def without_marks(seen: SessionResult) -> SessionResult:
-    """The session by all of its rounds, whatever disturbed them."""
-    if not seen.all_rounds or not _timed(seen):
-        return seen
-    observation = observe_times(seen.all_rounds, started_at=seen.run.when)
-    return replace(
-        seen,
-        observation=observation if seen.least_s is None else observation.over(seen.least_s, seen.least_error),
-        value=observation.value,
-        problem="",
-        disturbed=False,
-    )
-
-
-def _timed(seen: SessionResult) -> bool:
-    """Whether nothing but disturbed rounds is in the way of using it."""
-    return seen.observation is not None or seen.disturbed
