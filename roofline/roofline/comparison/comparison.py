@@ -19,7 +19,7 @@ from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedC
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
-from roofline.comparison.sides.matching import MatchedCase, OneMachine, match
+from roofline.comparison.sides.matching import MatchedCase, match
 from roofline.comparison.sides.side_files import Side, read_side
 from roofline.files.decoding import ReadError
 from roofline.files.paths import real_path
@@ -94,7 +94,8 @@ class Comparison:
 
 def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None = None) -> Comparison:
     """:param earlier: what earlier sessions tell of each machine's scatter.
-    :raises roofline.comparison.sides.matching.OneMachine: by roof, a side of several machines."""
+    :raises ReadError: by roof, a side of several machines.
+    """
     matching = match(base, new, settings.by)
     judged = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
     family = [one for one in judged if one.other_unit is None]
@@ -198,10 +199,7 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     earlier = None
     if settings.learn_from:
         earlier = learn_from(settings.learn_from, of_new.machines, (of_base, of_new), settings.figure, devices)
-    try:
-        return compare(of_base, of_new, settings, earlier)
-    except OneMachine as error:
-        raise ReadError(str(error)) from error
+    return compare(of_base, of_new, settings, earlier)
 
 
 def _exists(path: Path) -> bool:

@@ -21,6 +21,7 @@ from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.comparison.sides.side_files import Side
 from roofline.comparison.sides.workload import counted_otherwise, declared, parameter_changes, workload_changes
+from roofline.files.decoding import ReadError
 from roofline.text.units import significant, some_of
 
 SideName = Literal["baseline", "new"]
@@ -33,10 +34,6 @@ TOO_MANY = 0.5
 LARGEST_SCATTER = 100.0
 """Slowest over fastest session of a side beyond which they contradict each other: code that didn't change, on one
 machine, is not as far apart, but times in another unit are."""
-
-
-class OneMachine(ValueError):
-    """A side holds several machines where it may hold one. The message names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +106,7 @@ _Rows = dict[_Key, list[SessionResult]]
 def match(base: Side, new: Side, by: By) -> Matching:
     """Every case of both sides, once for each machine of the new one.
 
-    :raises OneMachine: by roof, a side of several machines.
+    :raises ReadError: by roof, a side of several machines.
     """
     if by == "roof":
         for name, side in (("the baseline", base), ("the new side", new)):
@@ -149,7 +146,7 @@ def _one_machine(name: str, runs: Iterable[Run]) -> None:
     machines = {run.machine.parts: run.machine for run in runs}
     if len(machines) > 1:
         named = ", ".join(names_of(machines.values()).values())
-        raise OneMachine(
+        raise ReadError(
             f"{name} holds results of {len(machines)} machines ({named}): by roof, a side is"
             " one machine. Give the files of one."
         )
