@@ -171,8 +171,7 @@ def _common(
 def _disturbed_share(matches: Sequence[MatchedCase]) -> float:
     """Of what the sessions measured of these cases, the share that is left out as disturbed."""
     rows = [row for match in matches for row in (*match.base, *match.new)]
-    disturbed = sum(one.disturbed for match in matches for one in match.left_out)
-    disturbed += sum(row.disturbed for row in rows)
+    disturbed = sum(match.disturbed for match in matches) + sum(row.disturbed for row in rows)
     measured = disturbed + sum(row.observation is not None for row in rows)
     return disturbed / measured if measured else 0.0
 

@@ -328,14 +328,13 @@ def _more(comparison: Comparison) -> str:
 
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Sessions of compared cases that were not taken, with the reasons: those of disturbed hours in one line."""
-    left_out = [(case.match.id, session) for case in comparison.cases for session in case.match.left_out]
-    disturbed = [name for name, session in left_out if session.disturbed]
-    others = [(f"Left out of {name}: {one.file}: {one.why}", 1) for name, one in left_out if not one.disturbed]
+    """Sessions of compared cases that were not taken: those of other work, and in one line those of disturbed hours."""
+    others = [(f"Left out of {case.match.id}: {line}", 1) for case in comparison.cases for line in case.match.left_out]
     lines = first_lines("Left out", others, in_full=in_full)
+    disturbed = [case.match.disturbed for case in comparison.cases if case.match.disturbed]
     if disturbed:
-        cases = counted(len(set(disturbed)), "case")
-        lines.append(f"Left out, hardly a round of them undisturbed: {len(disturbed)} sessions of {cases}")
+        cases = counted(len(disturbed), "case")
+        lines.append(f"Left out, hardly a round of them undisturbed: {sum(disturbed)} sessions of {cases}")
     return lines
 
 

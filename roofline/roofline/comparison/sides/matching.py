@@ -54,20 +54,12 @@ class MissingSessions:
         return f"{f'{share} invalid' if self.kind == 'invalid' else f'missing from {share}'}: {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A session of a matched case that is not taken. ``disturbed``: hardly a round of it was left alone."""
-
-    file: str
-    why: str
-    disturbed: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedCase:
     """A case with its sessions on both sides; only those that can be used, where it is ``matched``.
 
-    ``why`` says in a sentence what is in the way. ``left_out`` are sessions of a matched case that are not taken.
+    ``why`` says in a sentence what is in the way. Of a matched case ``left_out`` are the sessions of the baseline that
+    measured other work, with the difference, and so many sessions were ``disturbed``.
     ``invalid_before``: an invalid case was invalid in the baseline for the same kind of reason, so nothing was lost.
     ``missing`` are the sessions without a usable number of it. ``counted`` says that a matched case's work was counted
     otherwise on the two sides.
@@ -80,7 +72,8 @@ class MatchedCase:
     why: str = ""
     base: tuple[SessionResult, ...] = ()
     new: tuple[SessionResult, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[str, ...] = ()
+    disturbed: int = 0
     invalid_before: bool = False
     missing: tuple[MissingSessions, ...] = ()
     counted: str = ""
@@ -266,15 +259,13 @@ def _both(
     why = why or _contradiction("baseline", fitting, figure) or _contradiction("new", usable_new, figure)
     if why is not None:
         return because(standing="not comparable", why=why)
-    left_out = [LeftOut(one.run.file, one.problem, one.disturbed) for one in (*base, *new) if one.observation is None]
     differing = ((one, _difference(one, usable_new[0], by)) for one in usable_base)
-    left_out += [LeftOut(one.run.file, difference) for one, difference in differing if difference is not None]
-    left_out += [LeftOut(run.file, run.not_measured[name]) for run in new_runs if name in run.not_measured]
     return case(
         standing="matched",
         base=tuple(fitting),
         new=tuple(usable_new),
-        left_out=tuple(left_out),
+        left_out=tuple(f"{one.run.file}: {difference}" for one, difference in differing if difference is not None),
+        disturbed=sum(one.disturbed for one in (*base, *new)),
         counted=counted,
     )
 
