@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from roofline.comparison.observations.runs import setup_differences
 from roofline.comparison.sides.session_observations import Counted, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
@@ -93,44 +92,26 @@ depend on data or on who comes first; another algorithm, as Winograd's for a con
 COUNTERS_BYTE = 0.05
 """The same of bytes that counters read: what lies in a cache when a kernel begins depends on what ran before."""
 
-_DIGITS = (3, 5, 7)
-"""Significant digits that are tried until two counts look different. Of seven, `TOLERANCE` is the last."""
-
-_DECIDING = ("torch", "torchvision", "pytest-roofline")
-"""Versions that decide what a model computes, and how that is counted."""
+_DIGITS = 5
+"""Significant digits of a count."""
 
 
 def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> str:
     """What each side's work is of a step, in a sentence; empty where it is the same, or where neither side tells."""
-    of_base, of_new = _kinds(base), _kinds(new)
-    if bool(of_base) != bool(of_new):
-        only = "new" if of_new else "the baseline"
-        return f"counted {_listed(of_base or of_new, _flop, _DIGITS[0])} a step in {only} alone"
-    if _all_same([*of_base, *of_new], _same):
-        return ""
-    show = _bytes if _all_same([*of_base, *of_new], _same_flop) else _flop
-    before, now = _both_counts(of_base, of_new, show)
-    last = _work(of_new[-1])
-    by_counters = (last.byte_source if show is _bytes else last.flop_source) == "counters"
-    verb = "counters read" if by_counters else "counted"
-    return f"{verb} {before} a step in the baseline, {now} in new: {_why(base, new, by_counters=by_counters)}"
-
-
-def _kinds(side: Iterable[SessionResult]) -> list[SessionResult]:
-    """A session of each of the side's different counts: one, unless they are of several versions."""
-    kinds: list[SessionResult] = []
-    for seen in side:
-        if seen.counted is not None and not any(_same(seen, known) for known in kinds):
-            kinds.append(seen)
-    return kinds
-
-
-def _all_same(seen: Sequence[SessionResult], same: Callable[[SessionResult, SessionResult], bool]) -> bool:
-    return all(same(seen[0], other) for other in seen[1:])
-
-
-def _same(one: SessionResult, other: SessionResult) -> bool:
-    return _same_flop(one, other) and _same_bytes(one, other)
+    sides = [[seen for seen in side if seen.counted is not None] for side in (base, new)]
+    before, now = (_listed(side, _flop) for side in sides)
+    if not before or not now:
+        only = "the baseline" if before else "new"
+        return f"counted {before or now} a step in {only} alone" if before or now else ""
+    first, *others = [*sides[0], *sides[1]]
+    if all(_same_flop(first, other) for other in others):
+        if all(_same_bytes(first, other) for other in others):
+            return ""
+        before, now = (_listed(side, _bytes) for side in sides)
+    return (
+        f"counted {before} a step in the baseline, {now} in new: the model's computation changed, the kernels that ran,"
+        " or how it is counted"
+    )
 
 
 def _same_flop(one: SessionResult, other: SessionResult) -> bool:
@@ -160,41 +141,15 @@ def _work(seen: SessionResult) -> Counted:
     return seen.counted
 
 
-def _both_counts(
-    base: Sequence[SessionResult], new: Sequence[SessionResult], show: Callable[[Counted, int], str]
-) -> tuple[str, str]:
-    """Both sides in words, with as many digits as it takes to see a difference."""
-    texts = ("", "")
-    for digits in _DIGITS:
-        texts = (_listed(base, show, digits), _listed(new, show, digits))
-        if texts[0] != texts[1]:
-            break
-    return texts
+def _listed(side: Sequence[SessionResult], show: Callable[[Counted], str]) -> str:
+    return " and ".join(dict.fromkeys(show(_work(seen)) for seen in side))
 
 
-def _listed(side: Sequence[SessionResult], show: Callable[[Counted, int], str], digits: int) -> str:
-    return " and ".join(dict.fromkeys(show(_work(seen), digits) for seen in side))
+def _flop(counted: Counted) -> str:
+    return scaled(counted.flop, "FLOP", _DIGITS)
 
 
-def _flop(counted: Counted, digits: int) -> str:
-    return scaled(counted.flop, "FLOP", digits)
-
-
-def _bytes(counted: Counted, digits: int) -> str:
+def _bytes(counted: Counted) -> str:
     if counted.byte_source == "counters":
-        return scaled(counted.byte_high, "B", digits)
-    return f"{scaled(counted.byte_low, 'B', digits)} to {scaled(counted.byte_high, 'B', digits)}"
-
-
-def _why(base: Sequence[SessionResult], new: Sequence[SessionResult], *, by_counters: bool) -> str:
-    differing = setup_differences(map(_versions, base), map(_versions, new))
-    if differing:
-        other = "chose other kernels" if by_counters else "counts otherwise"
-        return f"the model's computation changed, or another version {other} ({'; '.join(differing)})"
-    same = ", ".join(f"{name} {version}" for name, version in _versions(new[-1]).items())
-    other = "the kernels that ran" if by_counters else "how it is counted"
-    return f"the model's computation changed, or {other}{f' ({same} on both sides)' if same else ''}"
-
-
-def _versions(seen: SessionResult) -> Mapping[str, str]:
-    return {name: seen.run.setup[name] for name in _DECIDING if name in seen.run.setup}
+        return scaled(counted.byte_high, "B", _DIGITS)
+    return f"{scaled(counted.byte_low, 'B', _DIGITS)} to {scaled(counted.byte_high, 'B', _DIGITS)}"
