@@ -18,7 +18,6 @@ from roofline.comparison.effects.verdict import (
     LEAST_CONFIDENCE,
     LEAST_EFFECT,
     MOST_CONFIDENCE,
-    NoNumber,
     Verdict,
 )
 from roofline.comparison.observations.observation import Observation
@@ -119,8 +118,8 @@ class SideSummary:
 class Compared:
     """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
 
-    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` and ``no_number`` are
-    the verdict's. ``own`` is its effect beside a change that all cases share, ``apart`` whether that is shown and
+    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` is the
+    verdict's. ``own`` is its effect beside a change that all cases share, ``apart`` whether that is shown and
     matters.
     """
 
@@ -129,7 +128,6 @@ class Compared:
     why: str = ""
     by_figures: bool = False
     more_sessions: int | None = None
-    no_number: NoNumber | None = None
     least: float | None = None
     effect: Effect | ExactChange | None = None
     base: SideSummary | None = None
@@ -236,7 +234,6 @@ class JudgedCase:
             why=verdict.why,
             by_figures=verdict.by_figures,
             more_sessions=verdict.more_sessions,
-            no_number=verdict.no_number,
         )
 
     def not_comparable(self, why: str) -> Compared:

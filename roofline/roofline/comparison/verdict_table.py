@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
-from roofline.comparison.effects.verdict import MOST_SESSIONS, NoNumber
+from roofline.comparison.effects.verdict import MOST_SESSIONS
 from roofline.comparison.gate import (
     lines_of,
     lines_of_common,
@@ -43,25 +43,12 @@ from roofline.text.units import (
     some_of,
 )
 
-NO_NUMBER: dict[NoNumber, str] = {"beyond": f">{MOST_SESSIONS}", "border": "?"}
-"""What stands where no number of more sessions can be given; ``-`` stands where more are not what would settle it."""
-
 LARGE_IMPROVEMENT = 0.1
 """Share of a time or an amount won beyond which an old baseline would hide a loss."""
 
-MORE = "more_sessions"
-"""The name of the column that shows it."""
-
-
 def asks_for_more(comparison: Comparison) -> bool:
-    """Whether more sessions would settle a case, or might."""
-    return any(case.more_sessions is not None or case.no_number is not None for case in comparison.cases)
-
-
-def _more_of(case: Compared) -> str | None:
-    if case.no_number is not None:
-        return NO_NUMBER[case.no_number]
-    return None if case.more_sessions is None else f"about {case.more_sessions}"
+    """Whether more sessions would settle a case."""
+    return any(case.more_sessions is not None for case in comparison.cases)
 
 
 def _of_sides(name: str, title: str = "", get: str = "", *, drop: int = 0, **how: Any) -> list[Column[Compared]]:
@@ -121,7 +108,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         number("confidence", get=lambda _: confidence),
         number("chance", get="effect.chance"),
         number("least_effect", "least effect", "least"),
-        number(MORE, "more sessions", dtype="string"),
+        number("more_sessions", "more sessions", dtype="string"),
         *_of_sides(comparison.figure.column, get="value"),
         *(column for name, dtype in figures.items() for column in _of_sides(name, dtype=dtype)),
         words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
@@ -155,11 +142,14 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         shown += _of_sides(comparison.figure.column, get="value", show=comparison.figure.show, drop=3)
     shown.append(number("sessions", get=_sessions, drop=6))
     if asks_for_more(comparison):
-        shown.append(
-            number(MORE, "more to\nsettle it", _more_of, narrow=lambda text: text.removeprefix("about "), drop=5)
-        )
+        shown.append(number("more_sessions", "more to\nsettle it", show=lambda more: f"about {more}", narrow=str, drop=5))
     return shown
 
+
+_MORE = (
+    "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do; -: not even"
+    f" {MOST_SESSIONS} would be likely to, or the estimate lies at what matters, and more may move it to either side"
+)
 
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
@@ -199,7 +189,7 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
             coverage(comparison),
             *_reasons(comparison, in_full=in_full),
             *_notes(comparison, in_full=in_full),
-            *([_more(comparison)] if asks_for_more(comparison) else []),
+            *([_MORE] if asks_for_more(comparison) else []),
         ],
     )
 
@@ -314,17 +304,6 @@ def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
         of = [case for case in explained if case.outcome == outcome]
         lines += lines_of(of, in_full=in_full, numbers=False)
     return lines
-
-
-def _more(comparison: Comparison) -> str:
-    """What the column of more sessions promises, and what it doesn't."""
-    text = "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do"
-    without = {case.no_number for case in comparison.cases}
-    if "beyond" in without:
-        text += f"; {NO_NUMBER['beyond']}: not even {MOST_SESSIONS} more would be likely to"
-    if "border" in without:
-        text += f"; {NO_NUMBER['border']}: it lies at what matters, and more may move it to either side"
-    return text
 
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["slower", "faster", "same", "inconclusive"]
 
-NoNumber = Literal["beyond", "border"]
-"""Why nobody can tell how many more sessions would settle a case: not even `MOST_SESSIONS` would be likely to; or the
-estimate lies at what matters, and more may move it to either side.
-"""
-
 LEAST_EFFECT = 0.02
 """Where nobody says what matters."""
 
@@ -59,14 +54,13 @@ stays on its own is no ground to promise a verdict on."""
 class Verdict:
     """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
     tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
-    None where it is decided, and where no number can be given: ``no_number`` is why, and ``why`` says it, too.
+    None where it is decided, and where no number up to `MOST_SESSIONS` is likely to.
     """
 
     kind: Kind
     why: str = ""
     by_figures: bool = True
     more_sessions: int | None = None
-    no_number: NoNumber | None = None
 
 
 def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]) -> tuple[Verdict, ...]:
@@ -104,15 +98,13 @@ def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases
         why = _why_same(effect, least, confidence)
         return Verdict(kind="same", why=why, by_figures=not why)
     more = _more_sessions(effect, least, confidence, cases)
-    no_number = None if isinstance(more, int) else more
     by_itself = not shown and effect.chance <= 1 - confidence
     why = _why_open(effect, least, confidence, shown=shown, by_itself=by_itself, cases=cases)
     return Verdict(
         kind="inconclusive",
-        why=why if no_number is None else f"{why}; {_why_no_number(no_number, least)}",
+        why=why if more is not None else f"{why}; more sessions may not settle it, either",
         by_figures=not by_itself,
-        more_sessions=more if isinstance(more, int) else None,
-        no_number=no_number,
+        more_sessions=more,
     )
 
 
@@ -140,9 +132,9 @@ def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, b
     return f"anything from {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % would look like this"
 
 
-def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | NoNumber:
-    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are; or why no
-    number can be given.
+def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | None:
+    """Sessions a side beyond those there are that would settle it, if estimate and scatter stay as they are. None
+    where `MOST_SESSIONS` wouldn't, or the estimate lies at what matters: more may move it to either side.
 
     The estimate itself moves with more sessions: it is an expectation, not a promise.
     """
@@ -154,17 +146,10 @@ def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) 
     shown = (distance >= least) & (distance >= _quantiles_after(effect.freedom, effect.gain, 1 - level / 2) * error)
     settled = np.flatnonzero(same | shown)
     if not settled.size:
-        return "beyond"
+        return None
     first = settled[0]
-    if not same[first] and distance - least < AT_THE_BORDER * error[first]:
-        return "border"
-    return int(first) + 1
-
-
-def _why_no_number(no_number: NoNumber, least: float) -> str:
-    if no_number == "beyond":
-        return f"not even {MOST_SESSIONS} more would be likely to settle it"
-    return f"it lies at the {percent(math.expm1(least))} that matter: more measurements may move it to either side"
+    at_the_border = not same[first] and distance - least < AT_THE_BORDER * error[first]
+    return None if at_the_border else int(first) + 1
 
 
 def _of_100(share: float) -> str:
