@@ -204,7 +204,7 @@ class Run:
     not_measured: Mapping[str, str]
     disturbed: str = ""
     roofs: tuple[Roof, ...] = ()
-    state: MachineState = field(default_factory=MachineState)
+    state: MachineState = field(default_factory=dict)
     incomplete: str = ""
     not_run: frozenset[str] = frozenset()
 
