@@ -269,7 +269,7 @@ def other_code(side: str, runs: Sequence[Run]) -> list[str]:
 def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """At most a line, for new sessions that a run can't have written that was measured after the baseline.
 
-    A single one is reported unless it is surely of the newest one's code: then the sides took turns.
+    Where only some began before it, those that are surely of the newest one's code are left out: the sides took turns.
     """
     began = [run.moment for run in base]
     known = [moment for moment in began if moment is not None]
@@ -277,12 +277,10 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
         return []
     first, last = min(known), newest(new)
     before = [(run, moment) for run in new if (moment := run.moment) is not None and moment < first]
-    if len(before) == len(new):
-        return [
-            f"the new side is older than the baseline ({_minute(max(moment for _, moment in before))},"
-            f" {_minute(first)}): is {some_of([run.file for run in new], 1)} what the run just measured wrote?"
-        ]
-    stale = [f"{run.file} ({_minute(moment)})" for run, moment in before if not _same_code(run, last)]
+    took_turns = len(before) < len(new)
+    stale = [
+        f"{run.file} ({_minute(moment)})" for run, moment in before if not (took_turns and _same_code(run, last))
+    ]
     if not stale:
         return []
     return [
