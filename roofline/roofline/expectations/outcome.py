@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roofline.expectations.fraction import Fraction
-from roofline.machine.published import DeviceTable, normalised
+from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, matches
@@ -156,45 +156,25 @@ KINDS = ("cpu", "cuda", "mps")
 def unknown_devices(
     entries: Sequence[Expected], points: Sequence[Point], table: DeviceTable
 ) -> Mapping[str, Sequence[Expected]]:
-    """What is wrong with the devices of entries, a sentence for each name, and the entries that have it.
+    """The entries whose device is called so neither here nor elsewhere, by the sentence that says it of a name.
+
+    An entry with the fingerprint of a machine of the results has to name that machine or its device.
 
     :param entries: all of the file's.
     :param points: all of the results, roofs included.
     """
-    names = {name for point in points for name in names_of(point)}
-    labels = {point.result.machine_key: point.result.machine_label for point in points}
-    locked = {one.device for one in entries if one.fingerprint != ANY}
-    published = [normalised(name) for device in table.devices for name in (device.name, *device.aliases)]
-    wrong: dict[tuple[str, str], list[Expected]] = {}
-    for one in entries:
-        if one.is_on(names):
-            continue
-        if one.fingerprint == ANY:
-            # A device table finds a card without "NVIDIA", too; an entry is for what the driver calls it.
-            meant = next((name for name in sorted(names) if matches(normalised(one.device), normalised(name))), None)
-            if meant is not None:
-                wrong.setdefault((one.device, meant), []).append(one)
-            elif not one.is_on({*KINDS, *locked}) and not any(
-                matches(normalised(one.device), name) for name in published
-            ):
-                wrong.setdefault((one.device, ""), []).append(one)
-        else:
-            for label in [label for key, label in labels.items() if one.is_of_machine(key)]:
-                wrong.setdefault((one.device, label), []).append(one)
-    return {_told(device, label, found): found for (device, label), found in wrong.items()}
-
-
-def _told(device: str, label: str, entries: Sequence[Expected]) -> str:
-    """:param label: of the machine whose fingerprint the entries have, or what the device that is meant is called;
-    empty where there is neither.
-    """
-    more = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
-    entry = f"device {device!r} ({entries[0].source}{more})"
-    if label and entries[0].fingerprint == ANY:
-        return f"{entry}: a device of these results is called {label}: write it so, with * for what may differ"
-    if label:
-        return f"{entry}: the fingerprint is that of {label}, which has no such name: take one of its own"
-    return (
-        f"{entry}: no such device is known: a typo? Known are {', '.join(KINDS)}, the names of `roofline devices`, and"
-        " what the devices and machines of these results are called"
-    )
+    here = {name for point in points for name in names_of(point)}
+    machines = {point.result.machine_key for point in points}
+    own = [one.fingerprint != ANY and any(map(one.is_of_machine, machines)) for one in entries]
+    locked = {one.device for one, is_own in zip(entries, own, strict=True) if one.fingerprint != ANY and not is_own}
+    known = {*here, *KINDS, *locked, *(name for device in table.devices for name in device.names)}
+    unknown: dict[str, list[Expected]] = {}
+    for one, is_own in zip(entries, own, strict=True):
+        if not one.is_on(here if is_own else known):
+            unknown.setdefault(one.device, []).append(one)
+    return {
+        f"device {device!r} ({found[0].source}{f' and {len(found) - 1} more' if len(found) > 1 else ''}): no such device"
+        f" is known: a typo? Those of these results are called {', '.join(sorted(here))}, others {', '.join(KINDS)} or as"
+        " in `roofline devices`": found
+        for device, found in unknown.items()
+    }
