@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from roofline.comparison.gate import Found, lines_of_unreadable
-from roofline.comparison.observations.runs import rate
 from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
-from roofline.expectations.outcome import Checked, CheckedBound, Claim, Verdict
+from roofline.expectations.outcome import Checked, CheckedBound, Verdict
 from roofline.machine.roof_choice import LOUD_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
@@ -203,58 +202,33 @@ _DISPLAYED = (
 
 
 def reason(finding: CheckedBound) -> str | None:
-    """A sentence for the worst part of a finding; None where nothing in the record tells."""
+    """Say what the worst part of a finding is likely to come from; None where nothing in the records tells."""
     worst = next((claim for claim in finding.claims if claim.verdict == finding.verdict), None)
     if worst is None or finding.verdict == "held":
         return None
+    for why in filter(None, map(why_disturbed, finding.points)):
+        return f"something else used the machine: {why}: measure again on a quieter one"
+    fraction = {"roof": finding.roof, "speed_of_light": finding.speed_of_light}.get(worst.what)
+    if fraction is not None and fraction.timing is None:
+        return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
+    if fraction is not None and not fraction.timed:
+        return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
+    for doubt in filter(None, map(_doubtful_roofs, finding.points)):
+        return doubt
     point = finding.points[-1]
-    if worst.verdict == "not_evaluable":
-        return _not_evaluable(worst, finding, point)
-    if worst.what == "bound" and (table := _published_knee(point)) is not None:
-        return table
-    if (busy := _roofs_of_a_busy_machine(point)) is not None:
-        return busy
-    disturbed = next((flag.evidence for flag in point.flags if flag.name == "disturbed"), None)
-    if disturbed is not None:
-        return f"something else used the machine: {disturbed}"
-    return f"`roofline ops {point.result.path.name}` says in which operations the time goes"
-
-
-def _not_evaluable(claim: Claim, finding: CheckedBound, point: Point) -> str | None:
-    if claim.what == "bound":
-        if point.bound.why not in (STRADDLES, NEAR_KNEE):
-            return None
-        return _published_knee(point) or (
+    if worst.verdict == "failed":
+        return f"`roofline ops {point.result.path.name}` says in which operations the time goes"
+    if worst.what == "bound" and point.bound.why in (STRADDLES, NEAR_KNEE):
+        return (
             "what is known of the bytes leaves both sides of the knee open; expect min_fraction_of_speed_of_light of"
             " such a case, and no bound"
         )
-    fraction = finding.roof if claim.what == "roof" else finding.speed_of_light
-    if fraction is None:
-        return None
-    for why in filter(None, map(why_disturbed, finding.points)):
-        return f"the machine was busy: {why}: measure again on a quieter machine"
-    if fraction.timing is None:
-        return "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)"
-    if not fraction.timed:
-        return (
-            "the time is known to no better than itself: leave the machine alone, and measure longer"
-            " (--roofline-max-time)"
-        )
-    return next(filter(None, map(_roofs_of_a_busy_machine, finding.points)), None)
+    return None
 
 
-def _published_knee(point: Point) -> str | None:
-    """That the bound depends on a table; None where the roofs on both sides of the knee were measured."""
-    used = [f"{roof.name} {rate(roof)} by {roof.detail}" for roof in bounding(point) if roof.source == "spec"]
-    if not used:
-        return None
-    return (
-        f"the knee is that of a device table ({'; '.join(used)}): with another table (--devices) the same results have"
-        " another bound. Judge with the table that the expectation was written by, or measure the roofs"
-    )
-
-
-def _roofs_of_a_busy_machine(point: Point) -> str | None:
-    apart = [roof for roof in bounding(point) if (roof.spread or 0.0) > LOUD_SPREAD]
-    differ = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in apart)
-    return f"the roofs were measured on a busy machine (their samples differ: {differ})" if apart else None
+def _doubtful_roofs(point: Point) -> str | None:
+    roofs = bounding(point)
+    if any(roof.source == "spec" for roof in roofs):
+        return "its roofs are those of a device table, and another table has others: measure them"
+    apart = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in roofs if (roof.spread or 0.0) > LOUD_SPREAD)
+    return f"the roofs were measured on a busy machine (their samples differ: {apart})" if apart else None
