@@ -276,20 +276,10 @@ def _floor(
 
 
 def _why_none(what: Literal["roof", "speed_of_light"], points: Sequence[Point]) -> str:
-    """Why there is no fraction, of the first session without one."""
-    for point in points:
-        if not point.roofs.roofs:
-            return f"no fraction {_OF[what]} without roofs"
-        if what == "speed_of_light" and point.fraction_of_sol is None:
-            return f"no speed of light: {point.sol.why_none or 'no step time'}"
-        if what == "roof" and point.placement.fraction_high is None:
-            placement = point.placement
-            if placement.why_not is not None:
-                return f"no fraction of a roof: {placement.why_not}"
-            if placement.provenance == "time_only":
-                return "no fraction of a roof: the bytes are not known, and time alone says nothing of it"
-            return "no fraction of a roof: no compute roof for a dtype the step ran in"
-    return f"no fraction {_OF[what]}: it is no number of a step's size"
+    """Why there is no fraction, of the first session that tells."""
+    told = (point.sol.why_none if what == "speed_of_light" else point.placement.why_not for point in points)
+    why = next(filter(None, told), "its bytes are not known, or a dtype that it ran in has no compute roof")
+    return f"no fraction {_OF[what]}: {why}"
 
 
 def _invalid(point: Point) -> str:
