@@ -31,7 +31,7 @@ from roofline.model.points import Point
 from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
-from roofline.text.units import percent, some_of
+from roofline.text.units import percent
 from roofline.timing.step_time import mostly_disturbed
 
 
@@ -198,29 +198,14 @@ _NO_MARGIN = 1e9
 """A margin beyond this is as little of one, and can be calculated with."""
 
 
-_SHOWN = 8
-"""So many files are named."""
-
-
 def of_several_commits(groups: Iterable[Sequence[Point]], done: str) -> str | None:
-    """Which commits and files; None where each group is of one commit, as far as its files tell.
+    """Which commits; None where each group is of one, as far as its files tell.
 
-    :param groups: sessions of a case each, oldest first.
+    :param groups: sessions of a case each.
     :param done: what was done with the sessions of a group, such as "judged".
     """
-    commits: set[str] = set()
-    others: dict[str, None] = {}
-    for sessions in groups:
-        of_file = {point.result.path: commit for point in sessions if (commit := point.result.commit)}
-        if len(set(of_file.values())) > 1:
-            commits.update(of_file.values())
-            newest = sessions[-1].result.commit
-            others.update(dict.fromkeys(path.name for path, commit in of_file.items() if commit != newest))
-    if not commits:
+    commits = [{commit[:10] for point in sessions if (commit := point.result.commit)} for sessions in groups]
+    several = sorted(set[str]().union(*(of_group for of_group in commits if len(of_group) > 1)))
+    if not several:
         return None
-    shown = ", ".join(sorted(commit[:10] for commit in commits))
-    named = some_of([*others], _SHOWN)
-    return (
-        f"Sessions of several commits are {done} together: {shown}; not of the newest one's: {named}. Give those"
-        " of one at a time."
-    )
+    return f"Sessions of several commits are {done} together: {', '.join(several)}. Give those of one at a time."
