@@ -157,7 +157,7 @@ def _why_not(sessions: Sequence[Point]) -> str | None:
         return f"the sessions differ: {', '.join(kinds)}"
     if len({point.workload for point in sessions}) > 1:
         return "the sessions are of different workloads under one name"
-    return _why_no_entry(sessions[-1])
+    return None
 
 
 def _failed(sessions: Sequence[Point], results: Iterable[ResultFile]) -> str | None:
@@ -165,21 +165,6 @@ def _failed(sessions: Sequence[Point], results: Iterable[ResultFile]) -> str | N
     for name, one in lost(sessions, results):
         if one.outcome != "skipped":
             return f"not measured in {name}: {one.why}"
-    return None
-
-
-def _why_no_entry(point: Point) -> str | None:
-    """Why an entry couldn't say what it is of; None where it could."""
-    names = {"case": point.id, "machine's label": point.result.machine_label}
-    if point.result.machine is not None:
-        names["machine's fingerprint"] = point.result.machine.fingerprint
-    if point.benchmark.record is not None:
-        names["workload hash"] = point.benchmark.record.case.workload_hash
-    for what, name in names.items():
-        if not name.strip():
-            return f"the {what} in {point.result.path.name} is blank: no entry could name it"
-        if name == ANY:
-            return f"the {what} in {point.result.path.name} is {ANY}, which in an entry stands for any"
     return None
 
 
