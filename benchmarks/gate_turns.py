@@ -35,6 +35,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from benchmarks.figures import Figure
@@ -56,7 +57,6 @@ from benchmarks.gate_rates import (
 )
 from benchmarks.gate_record import CASES, DATA
 from roofline.ab.cases import AbCase, Rules, judge_cases
-from roofline.ab.turns_file import read
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
 
@@ -306,8 +306,19 @@ def main() -> None:
     path = DATA / f"gate_turns_{arguments.label}.npz"
     with tempfile.TemporaryDirectory() as folder:
         file = arguments.pack or record(arguments.record, arguments.seconds, arguments.threads, Path(folder))
-        turns = {_case(test): pairs for test, pairs in read(file).items()}
+        turns = {_case(one.test): one.pairs for one in msgspec.json.decode(file.read_bytes(), type=_TurnsFile).cases}
         pack(Recording(turns=turns, seconds=arguments.seconds), path)
+
+
+class _Case(msgspec.Struct):
+    test: str
+    pairs: tuple[PairTurns, ...]
+
+
+class _TurnsFile(msgspec.Struct):
+    """What is packed of a file of `roofline ab --results`."""
+
+    cases: tuple[_Case, ...]
 
 
 def _case(test: str) -> str:

@@ -17,12 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import msgspec
-
 from roofline.ab.cases import AbCase, AbResult
 from roofline.ab.messages import Hello
 from roofline.ab.side import Side, WrongOptions
-from roofline.comparison.effects.paired import SIDES, PairTurns
+from roofline.comparison.effects.paired import SIDES
 from roofline.files.writing import write_text
 
 KIND = "roofline-ab"
@@ -61,37 +59,6 @@ def write(result: AbResult, folder: Path, now: datetime | None = None) -> Path:
 
 def _unwritable(folder: Path, error: OSError) -> WrongOptions:
     return WrongOptions(f"--results {folder}: can't be written ({error.strerror or error}).")
-
-
-def read(path: Path) -> dict[str, tuple[PairTurns, ...]]:
-    """Read the turns of each case that was compared, by its test.
-
-    :raises WrongOptions: the file can't be read, or is of another kind or version.
-    """
-    try:
-        content = msgspec.json.decode(path.read_bytes(), type=_TurnsFile)
-    except OSError as error:
-        raise WrongOptions(f"{path}: can't be read ({error.strerror or error}).") from error
-    except msgspec.DecodeError as error:
-        raise WrongOptions(f"{path}: no file of turns ({error}). Give one that roofline ab --results wrote.") from error
-    if content.kind != KIND or content.schema > SCHEMA:
-        raise WrongOptions(f"{path}: {content.kind} of schema {content.schema}; this reads {KIND} {SCHEMA}")
-    if content.cases is None:
-        raise WrongOptions(f"{path}: no file of turns (it has no cases). Give one that roofline ab --results wrote.")
-    return {case.test: case.pairs for case in content.cases}
-
-
-class _Case(msgspec.Struct):
-    test: str
-    pairs: tuple[PairTurns, ...]
-
-
-class _TurnsFile(msgspec.Struct):
-    """The part of a file that is read again."""
-
-    kind: str
-    schema: int
-    cases: tuple[_Case, ...] | None = None
 
 
 def document(result: AbResult, now: datetime | None = None) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab import turns_file
 from roofline.ab.messages import WORKER
 from tests import forked
 from tests.roofline.ab.repository import Project
@@ -78,9 +77,10 @@ def test_a_slower_revision_is_caught(project: Project, tmp_path: Path) -> None:
     assert f"base: HEAD~1, commit {base}; 2 files of" in told
     assert f"new: HEAD, commit {new}; 2 files of" in told
     assert project.state() == before
-    (turns,) = turns_file.read(next(kept.iterdir())).values()
-    assert [len(pair.base_s) >= 5 for pair in turns] == [True]
-    assert min(turns[0].new_s) > 0.05
+    (case,) = json.loads(next(kept.iterdir()).read_text())["cases"]
+    (pair,) = case["pairs"]
+    assert len(pair["base_s"]) >= 5
+    assert min(pair["new_s"]) > 0.05
 
 
 def test_two_interpreters_measure_one_tree(project: Project, tmp_path: Path) -> None:
@@ -98,10 +98,11 @@ def test_two_interpreters_measure_one_tree(project: Project, tmp_path: Path) -> 
     run = roofline(project.root, "ab", "--base-python", str(quick), *BRIEF, "--results", str(kept), "--", *PYTEST)
     assert run.returncode == 1, run.stdout + run.stderr
     (file,) = kept.iterdir()
-    sides = json.loads(file.read_text())["sides"]
+    content = json.loads(file.read_text())
+    sides = content["sides"]
     assert {name: side["what"] for name, side in sides.items()} == {"base": str(quick), "new": sys.executable}
-    (pair,) = next(iter(turns_file.read(file).values()))
-    assert min(pair.base_s) < 0.05 * pair.steps < min(pair.new_s)
+    (pair,) = content["cases"][0]["pairs"]
+    assert min(pair["base_s"]) < 0.05 * pair["steps"] < min(pair["new_s"])
     assert project.state() == before
 
 
