@@ -38,23 +38,8 @@ class SelftestCase:
         if self.unchanged.outcome in ("slower", "faster"):
             found.append(f"{self.case}: false alarm: unchanged code is called {self.unchanged.outcome}")
         if _is_measured(self.slowed) and self.slowed.outcome != "slower":
-            why = ""
-            if self.slowed.busy is not None:
-                why = ", for the machine is too busy"
-            elif self.slowed.scattered is not None:
-                why = ", perhaps for the machine is too busy"
-            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}{why}")
+            found.append(f"{self.case}: missed: the slowed code is called {self.slowed.outcome}")
         return tuple(found)
-
-    @property
-    def only_inconclusive(self) -> bool:
-        """True if the only fault is an inconclusive verdict of the slowed code."""
-        return (
-            bool(self.failures)
-            and self.slowed is not None
-            and self.slowed.outcome == "inconclusive"
-            and self.unchanged.outcome not in ("slower", "faster")
-        )
 
     @property
     def compared(self) -> bool:
@@ -121,7 +106,7 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
     known = [case.least_detectable for case in cases if case.least_detectable is not None]
     lines = [f"Each case against itself: unchanged, and slowed by {percent(share)}."]
     lines += [failure for case in cases for failure in case.failures]
-    if any(case.only_inconclusive for case in cases):
+    if any(case.failures and case.slowed is not None and case.slowed.outcome == "inconclusive" for case in cases):
         lines.append(
             "Inconclusive is no wrong verdict: the slowdown can't be seen above this hour's noise in the time it has. "
             "Try again in a quieter hour, with a longer --max-time, or with more --pairs."
@@ -155,10 +140,8 @@ def not_compared(cases: tuple[SelftestCase, ...]) -> tuple[SelftestCase, ...]:
 
 def _title(cases: tuple[SelftestCase, ...]) -> str:
     compared, lost = sum(case.compared for case in cases), len(not_compared(cases))
-    failed = [case for case in cases if case.failures]
-    if failed:
-        noisy = all(case.only_inconclusive for case in failed)
-        verdict = "failed, for it can't tell in such noise" if noisy else "failed"
+    if any(case.failures for case in cases):
+        verdict = "failed"
     elif not compared:
         verdict = "not made"
     else:

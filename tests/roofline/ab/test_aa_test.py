@@ -68,37 +68,26 @@ SCATTERED = case("a", turns(1.4), turns(0.8))
         (SAME, "same"),
         (case("a", turns(0.9), turns(0.9)), "faster"),
         (NOISY, "inconclusive"),
-        (BUSY, "inconclusive, for the machine is too busy"),
-        (SCATTERED, "inconclusive, perhaps for the machine is too busy"),
+        (BUSY, "inconclusive"),
+        (SCATTERED, "inconclusive"),
     ],
 )
 def test_a_missed_slowdown_fails_it(slow: AbCase, called: str) -> None:
-    """Whatever else it is called; and where it is the hour that left it open, that is told."""
+    """Whatever else it is called."""
     (one,) = selftest_cases(trial(SAME), trial(slow))
     assert one.failures == (f"a: missed: the slowed code is called {called}",)
 
 
 @pytest.mark.parametrize("slow", [NOISY, BUSY, SCATTERED], ids=["noisy", "busy", "scattered"])
 def test_a_busy_hour_does_not_read_as_a_broken_gate(slow: AbCase, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where all that is wrong is that it couldn't tell, the title says so, and below stands what to try. It has failed
-    all the same, and the job's log says what.
-    """
+    """Where it couldn't tell, what to try stands below. It has failed all the same, and the job's log says what."""
     trials = iter((trial(SAME), trial(slow)))
     monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: next(trials))
     code, out, err = run("selftest")
     assert code == 1
-    assert out.startswith("Selftest failed, for it can't tell in such noise: 1 of 1 case compared\n")
+    assert out.startswith("Selftest failed: 1 of 1 case compared\n")
     assert "quieter hour, with a longer --max-time, or with more --pairs" in " ".join(out.split())
     assert "Error: a: missed: the slowed code is called inconclusive" in err
-
-
-def test_a_wrong_verdict_is_not_put_down_to_the_hour() -> None:
-    """Neither where another case was left open, nor where the same one gave a false alarm."""
-    wrong, open_ = case("b", turns(1.1), turns(1.1)), case("b", turns(1.0, noise=0.4), turns(1.1, noise=0.4))
-    assert title(SAME, wrong, slow=(NOISY, FOUND)) == "Selftest failed: 2 of 2 cases compared"
-    assert title(wrong, slow=(open_,)) == "Selftest failed: 1 of 1 case compared"
-    shown = render(selftest_table(selftest_cases(trial(wrong), trial(open_)), 0.05, ()), "table", 80)
-    assert "quieter hour" not in shown
 
 
 @pytest.mark.parametrize("lost", [DIED, DIED_LATER, TIMELESS], ids=["died", "died later", "no times"])
