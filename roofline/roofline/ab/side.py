@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from roofline.ab.worktrees import GitError, Repository
@@ -106,34 +106,22 @@ def check_arguments(arguments: Sequence[str]) -> None:
 
     :raises WrongOptions: they choose the tests by what an earlier run left behind, or run them beside each other.
     """
-    flag = next((argument for argument in arguments if argument in _BY_THE_RUN_BEFORE), None)
-    if flag is not None:
+    by_run = next((argument for argument in arguments if argument in _BY_THE_RUN_BEFORE), None)
+    if by_run is not None:
         raise WrongOptions(
-            f"{flag}: both sides are to run the same tests in the same order, and by it these hang on how an earlier "
+            f"{by_run}: both sides are to run the same tests in the same order, and by it these hang on how an earlier "
             "run ended. Leave it out, and name the tests."
         )
-    flag = _distributing(arguments)
+    flag = _DISTRIBUTES.search(" ".join(("", *arguments, "")))
     if flag is not None:
         raise WrongOptions(
-            f"{flag}: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave it out "
+            f"{flag[1]}: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave it out "
             "(where an ini file has it: -n 0)."
         )
 
 
-def _distributing(arguments: Sequence[str]) -> str | None:
-    """pytest-xdist's flag that counts, as it was given: the last one; None where it distributes nothing."""
-    given: dict[str, tuple[str, str]] = {}
-    for argument, following in pairwise((*arguments, "")):
-        flag, equals, value = argument.partition("=")
-        if argument.startswith("-n") and argument != "-n":
-            flag, equals, value = "-n", "=", argument[2:].removeprefix("=")
-        if flag in _OF_XDIST:
-            # The value by which the flag does nothing, though an ini file asked for it.
-            given[_OF_XDIST[flag]] = flag, value if equals else following
-    return next((flag for nothing, (flag, value) in given.items() if value != nothing), None)
-
-
-_OF_XDIST = {"-n": "0", "--numprocesses": "0", "--dist": "no"}
+_DISTRIBUTES = re.compile(r" (-n|--numprocesses|--dist)[ =]?+(?!(?:0|no) )")
+"""pytest-xdist's flags, but for the values by which they do nothing, though an ini file asked for it."""
 
 _BY_THE_RUN_BEFORE = frozenset(
     {
