@@ -10,19 +10,14 @@ from roofline.audits.row import StatedRow
 from roofline.audits.rule import Known, Rule, RuleResult, run
 from roofline.audits.rules import RULES
 from roofline.machine.published import DeviceTable
-from roofline.text.units import some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The rows that were read and the results of the rules.
-
-    ``not_compared`` tells, with the first row of each, of rows that only have the name of a known model.
-    """
+    """The rows that were read and the results of the rules."""
 
     rows: tuple[StatedRow, ...]
     results: tuple[RuleResult, ...]
-    not_compared: tuple[str, ...] = ()
 
     @property
     def contradicted(self) -> bool:
@@ -47,17 +42,7 @@ def audit(
     known = Known(devices=devices, models=load())
     chosen = tolerances or {}
     results = tuple(run(rule, rows, known, chosen.get(rule.name)) for rule in rules)
-    return Audit(rows=tuple(rows), results=results, not_compared=_not_compared(rows, known))
-
-
-def _not_compared(rows: Iterable[StatedRow], known: Known) -> tuple[str, ...]:
-    alike: dict[tuple[str, str], list[StatedRow]] = {}
-    for row in rows:
-        if (why := known.models.why_another(row)) is not None:
-            alike.setdefault((row.file, why), []).append(row)
-    return tuple(
-        f"{file}: {some_of([row.place for row in members], 1)}: {why}" for (file, why), members in alike.items()
-    )
+    return Audit(rows=tuple(rows), results=results)
 
 
 def on_devices(rows: Iterable[StatedRow], names: Mapping[str, str], otherwise: str | None) -> tuple[StatedRow, ...]:

@@ -108,7 +108,6 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
         for row in audit.rows
         if row.nonfinite
     ]
-    notes += audit.not_compared
     idle = [result.rule.name for result in audit.results if not result.examined]
     if idle:
         of_all = len(audit.results)

@@ -60,12 +60,8 @@ class KnownModel:
         for own, stated in ((self.size_pixel, row.size_pixel), (self.length_token, row.length_token)):
             if own is not None and stated is not None and not agree(stated, own, 0.0):
                 return False
-        return self.has_parameters_of(row) and (not self.generic or row.parameter_count is not None)
-
-    def has_parameters_of(self, row: StatedRow) -> bool:
-        """True if the number of parameters that ``row`` states, if any, is this model's."""
         own, stated = self.parameter_count, row.parameter_count
-        return own is None or stated is None or agree(stated, own, _SAME)
+        return (own is None or stated is None or agree(stated, own, _SAME)) and not (self.generic and stated is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,20 +90,6 @@ class KnownModels:
         if not found or not all(_equal(model, found[0]) for model in found):
             return None
         return found[0]
-
-    def why_another(self, row: StatedRow) -> str | None:
-        """Say that ``row`` has the name of known models and another number of parameters than any of them.
-
-        None where the number fits, or none is stated, or the name is generic.
-        """
-        if row.model is None or row.parameter_count is None:
-            return None
-        called = [model for model in self._called(row.model) if not model.generic]
-        counts = {model.parameter_count.value: model.name for model in called if model.parameter_count is not None}
-        if not counts or any(model.has_parameters_of(row) for model in called):
-            return None
-        known = " or ".join(f"{name} has {count:,.0f}" for count, name in sorted(counts.items()))
-        return f"named {row.model}, has {row.parameter_count.value:,.0f} parameters, {known}: not compared"
 
     def _called(self, text: str) -> list[KnownModel]:
         name = _named(text)

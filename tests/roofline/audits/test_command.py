@@ -208,29 +208,6 @@ def test_what_a_table_states(run: Run, tmp_path: Path, table: str, code: int, to
     assert (found, told in " ".join(f"{out} {err}".split())) == (code, True)
 
 
-@pytest.mark.parametrize(
-    ("model", "parameters", "noted"),
-    [
-        ("resnet50", 33_024, True),
-        ("timm:resnet50", 33_024, True),
-        ("resnet50", 25_557_032, False),
-        ("mine", 33_024, False),
-        ("mlp", 33_024, False),  # anybody's name
-    ],
-)
-def test_a_model_that_only_has_the_name_of_a_known_one_is_noted(
-    run: Run, tmp_path: Path, model: str, parameters: int, noted: bool
-) -> None:
-    """Its FLOP are not held against those of the known one, and the reader is told why."""
-    work = build.work(parameter_count=parameters)
-    records = [build.record(case=build.case(id=name, model=model), work=work) for name in ("one", "two")]
-    build.write(tmp_path / "own.json", build.document(records))
-    _, _, err = run("own.json", "--format", "json")
-    notes = [note for note in err.splitlines() if "not compared" in note]
-    told = f"named {model}, has 33,024 parameters, resnet50 has 25,557,032: not compared"
-    assert notes == ([f"own.json: benchmark 1 and 1 more: {told}"] if noted else [])
-
-
 def test_the_rules_are_a_table_like_any_other(run: Run) -> None:
     """In every form, without a file; with neither there is nothing to do."""
     assert [row["rule"] for row in json.loads(run("--rules", "--format", "json")[1])] == [rule.name for rule in RULES]
