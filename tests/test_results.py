@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.audits import audit, rows_of
+from roofline.audits import audit, read_one
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.results.reader import read_file
@@ -36,7 +36,7 @@ def test_no_case_beats_its_speed_of_light_or_its_roof(path: Path) -> None:
 def test_the_audit_finds_nothing_that_is_not_explained(path: Path) -> None:
     """It has something to look at. A cliff of the throughput is what was measured where the record says its cause."""
     devices = load()
-    found = audit(rows_of(path, devices), devices)
+    found = audit(read_one(path, devices).rows, devices)
     assert found.examined
     flags = [flag for point in points_of(read_file(path), devices) for flag in point.flags]
     explained = {flag.name for flag in flags if "cause: not known" not in flag.evidence} & {"throughput_cliff"}

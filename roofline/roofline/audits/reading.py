@@ -95,10 +95,3 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
         left_out=result.left_out,
     )
 
-
-def rows_of(path: Path, devices: DeviceTable) -> tuple[StatedRow, ...]:
-    """Read the rows of one file.
-
-    :raises ReadError: it can't be read, and why.
-    """
-    return read_one(path, devices).rows

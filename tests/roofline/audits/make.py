@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from roofline.audits import rows_of
+from roofline.audits import read_one
 from roofline.audits.known_models import load
 from roofline.audits.row import StatedRow, exact
 from roofline.audits.rule import Contradiction, Known, Rule, run
@@ -57,7 +57,7 @@ def found(rule: Rule, rows: Sequence[StatedRow], tolerance: float | None = None)
 def table(path: Path, text: str) -> tuple[StatedRow, ...]:
     """The rows of a table that is written to ``path``."""
     path.write_text(text, encoding="utf-8")
-    return rows_of(path, KNOWN.devices)
+    return read_one(path, KNOWN.devices).rows
 
 
 def _is_number(value: object) -> bool:

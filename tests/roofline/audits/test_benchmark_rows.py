@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roofline.audits import audit, rows_of
+from roofline.audits import audit, read_one
 from roofline.audits.reading import read_one
 from roofline.audits.row import StatedRow, exact
 from roofline.schema.record import Check, Memory, Profile
@@ -24,13 +24,13 @@ def _foreign(
 ) -> tuple[StatedRow, ...]:
     rows = [{"name": "test_one", "fullname": "t.py::test_one", "stats": STATS, **benchmark} for benchmark in benchmarks]
     path = build.write(folder / name, {"machine_info": {"node": node}, "benchmarks": rows, "version": "5.0"})
-    return rows_of(path, KNOWN.devices)
+    return read_one(path, KNOWN.devices).rows
 
 
 def _own(folder: Path, *records: Any) -> tuple[StatedRow, ...]:
     ceilings = (*build.roofs(), build.roof("latency", "launch", 2e-6))
     path = build.write(folder / "own.json", build.document(records, of=build.session(ceilings), on=build.machine()))
-    return rows_of(path, KNOWN.devices)
+    return read_one(path, KNOWN.devices).rows
 
 
 def _rules(rows: tuple[StatedRow, ...]) -> set[str]:
@@ -122,7 +122,7 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
 
 def test_two_whole_machines_contradict_nothing(tmp_path: Path) -> None:
     """A CPU's and a GPU's file with the cases of each: what is consistent stays silent."""
-    rows = [row for path in build.two_machines(tmp_path) for row in rows_of(path, KNOWN.devices)]
+    rows = [row for path in build.two_machines(tmp_path) for row in read_one(path, KNOWN.devices).rows]
     assert len(rows) == 84
     found = audit(rows, KNOWN.devices)
     assert found.examined > 300
@@ -135,9 +135,9 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.json"
     content = {"benchmarks": [{"name": "a", "stats": STATS}]}
     path.write_text(json.dumps(content), encoding=encoding)
-    assert rows_of(path, KNOWN.devices)[0].mean_s == exact(2e-3)
+    assert read_one(path, KNOWN.devices).rows[0].mean_s == exact(2e-3)
     path.write_text("model,step_time_s\na,2\n", encoding=encoding)
-    assert rows_of(path, KNOWN.devices)[0].model == "a"
+    assert read_one(path, KNOWN.devices).rows[0].model == "a"
 
 
 def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:

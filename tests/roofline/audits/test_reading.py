@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from roofline.audits import audit, read, rows_of
+from roofline.audits import audit, read, read_one
 from roofline.audits.findings import findings_table
 from roofline.audits.layouts import PLAIN, TIMM
 from roofline.audits.row import StatedRow
@@ -46,7 +46,7 @@ def _survives(path: Path) -> int:
     rows: tuple[StatedRow, ...] = ()
     message = str(path)
     try:
-        rows = rows_of(path, KNOWN.devices)
+        rows = read_one(path, KNOWN.devices).rows
     except ReadError as error:
         message = str(error)
     assert str(path) in message
@@ -109,7 +109,7 @@ def test_refusals(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "f"
     path.write_bytes(content)
     with pytest.raises(ReadError) as error:
-        rows_of(path, KNOWN.devices)
+        read_one(path, KNOWN.devices)
     assert str(error.value).startswith(f"{path}:")
     assert message in str(error.value)
 
@@ -172,7 +172,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     """Reading it would wait for its writer."""
     os.mkfifo(tmp_path / "t.csv")
     with pytest.raises(ReadError, match="no regular file"):
-        rows_of(tmp_path / "t.csv", KNOWN.devices)
+        read_one(tmp_path / "t.csv", KNOWN.devices)
 
 
 def _csv(lines: Sequence[Sequence[str]]) -> str:
