@@ -7,9 +7,8 @@ its times, and of ``params`` and ``extra_info`` what has the name of a column of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import sqrt
-from typing import Any, TypeGuard
+from typing import Any
 
 from roofline.audits.csv_rows import kind_of
 from roofline.audits.layouts import PLAIN, plain
@@ -17,7 +16,7 @@ from roofline.audits.row import Ceiling, Mode, Number, StatedRow, exact, plausib
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
 from roofline.results.result import Benchmark, ResultFile
-from roofline.schema.record import Case, Profile, Record, Timing
+from roofline.schema.record import Case, Record
 from roofline.timing.step_time import AGREEMENT, step_time
 
 _DEVICE = re.compile(r"(?<![A-Za-z0-9])(cpu|cuda|gpu|mps|xpu)(:?\d+)?(?![A-Za-z0-9])", re.IGNORECASE)
@@ -33,7 +32,7 @@ def rows_of(result: ResultFile, devices: DeviceTable) -> tuple[StatedRow, ...]:
 def unread(result: ResultFile) -> tuple[str, ...]:
     """Name what ``extra_info`` of a result file says that no rule can look at."""
     names = dict.fromkeys(key for benchmark in result.benchmarks for key in benchmark.extra_info)
-    return tuple(key for key in names if not PLAIN.reads(plain(key)) and not _is_share(key))
+    return tuple(key for key in names if not PLAIN.reads(plain(key)))
 
 
 def _row(point: Point) -> StatedRow:
@@ -68,20 +67,14 @@ def _foreign(point: Point, benchmark: Benchmark) -> dict[str, Any]:
         "steps": _figure(stats.rounds),
         "total_s": _figure(stats.total_s),
     }
-    impossible: list[str] = []
     for source in (benchmark.params or {}, benchmark.extra_info):
         for key, value in source.items():
             column = plain(key)
             if (field := PLAIN.words.get(column)) is not None and isinstance(value, str):
                 figures[field] = value
             quantity = PLAIN.numbers.get(column)
-            if _is_number(value) and (
-                (value < 0 and (quantity is not None or _is_share(key))) or (value > 1 and _is_share(key))
-            ):
-                impossible.append(f"{key} is {value:g}")
             if quantity is not None and quantity.share is None and (figure := _figure(value)) is not None:
                 figures[quantity.field] = figure * exact(quantity.factor)
-    figures["impossible"] = tuple(impossible)
     if "mode" in figures:
         figures["mode"] = _MODES.get(figures["mode"])
     figures["device_kind"] = kind_of(figures["device"])
@@ -116,7 +109,6 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
             "step_time_sd_s": _figure(timing.step_time_sd_s),
             "steps": _figure(timing.measured_steps),
             "total_s": _figure(timing.elapsed_s),
-            "impossible": tuple(_impossible(timing, record.profile)),
         }
         if rounds.device_s is not None:
             figures |= {"device_time_s": _figure(sum(rounds.device_s)), "wall_time_s": _figure(timing.elapsed_s)}
@@ -127,40 +119,6 @@ def _own(point: Point, record: Record) -> dict[str, Any]:
         figures["flop_per_step"] = _figure(record.work.flop_per_step)
         figures["parameter_count"] = _figure(record.work.parameter_count)
     return figures | _sample(case)
-
-
-def _impossible(timing: Timing, profile: Profile | None) -> Iterator[str]:
-    """Times of a record that no step has, but for the device's beside the wall's: the rule itself holds those."""
-    rounds = timing.rounds
-    for name, times in (
-        ("wall_s", rounds.wall_s),
-        ("device_s", rounds.device_s),
-        ("process_cpu_s", rounds.process_cpu_s),
-        ("input_wait_s", rounds.input_wait_s),
-    ):
-        negative = [time for time in times or () if time < 0]
-        if negative:
-            yield f"{name} of {len(negative)} rounds is below 0 (least {min(negative):g} s)"
-    for name, of_step in (
-        ("step_time_s", timing.step_time_s),
-        ("step_time_sd_s", timing.step_time_sd_s),
-        ("input_wait_s", timing.input_wait_s),
-    ):
-        if of_step is not None and of_step < 0:
-            yield f"{name} of a step is {of_step:g}"
-    if sum(rounds.input_wait_s or ()) > sum(rounds.wall_s) * (1 + AGREEMENT):
-        yield f"{sum(rounds.input_wait_s or ()):g} s of waiting for input within {sum(rounds.wall_s):g} s by the wall"
-    busy_s = None if profile is None else profile.device_busy_s
-    if profile is not None and busy_s is not None and not 0 <= busy_s <= profile.step_s * (1 + AGREEMENT):
-        yield f"the device was busy for {busy_s:g} s of a step of {profile.step_s:g} s under the profiler"
-
-
-def _is_share(key: str) -> bool:
-    return plain(key).endswith("_share")
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _sample(case: Case) -> dict[str, Number | None]:
@@ -190,6 +148,6 @@ def _roof(point: Point) -> Ceiling | None:
 
 def _figure(value: object) -> Number | None:
     """JSON's numbers are not rounded. What no measurement gives is missing."""
-    if not _is_number(value) or not plausible(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not plausible(value):
         return None
     return exact(float(value))

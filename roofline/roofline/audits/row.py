@@ -106,8 +106,8 @@ class StatedRow:
     ``size_pixel`` is the side of the images, of others than square ones that of as many pixels; ``length_token`` is the
     length of the sequences.
     ``flop_per_sample`` is of a forward pass or of a training step, ``mac_per_sample`` of a forward pass.
-    ``device_time_s`` is the time in which the device ran, of ``wall_time_s``. ``impossible`` says of figures why they
-    can't be, ``nonfinite`` names those that are nan or inf, which no rule can look at.
+    ``device_time_s`` is the time in which the device ran, of ``wall_time_s``. ``nonfinite``
+    names those that are nan or inf, which no rule can look at.
     ``step_time_s`` is the time of one step, ``total_s`` that of ``steps`` steps. ``percentiles`` are (share, time):
     0 is the minimum, 1 the maximum. ``device_proven``: what ran on which device was checked while it was measured.
     """
@@ -154,7 +154,6 @@ class StatedRow:
     memory_byte: Number | None = None
     device_time_s: Number | None = None
     wall_time_s: Number | None = None
-    impossible: tuple[str, ...] = ()
     nonfinite: tuple[str, ...] = ()
 
     @property

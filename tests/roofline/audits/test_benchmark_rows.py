@@ -9,7 +9,7 @@ import pytest
 from roofline.audits import audit, read_one
 from roofline.audits.reading import read_one
 from roofline.audits.row import StatedRow, exact
-from roofline.schema.record import Check, Memory, Profile
+from roofline.schema.record import Check, Memory
 from tests.roofline import build
 from tests.roofline.audits.make import KNOWN
 
@@ -159,11 +159,8 @@ def test_what_no_rule_knows_is_named(tmp_path: Path) -> None:
         # One round has no spread: pytest-benchmark writes 0 for it.
         ({"rounds": 1, "total": 2e-3, "stddev": 0.0}, {}, set()),
         # In what a test of another project noted.
-        ({}, {"device_time_ms": -0.002, "wall_time_ms": 4.0}, {"impossible_time"}),
         ({}, {"device_time_ms": 9.0, "wall_time_ms": 4.0}, {"impossible_time"}),
-        ({}, {"busy_share": 1.2}, {"impossible_time"}),
-        ({}, {"busy_share": -0.1}, {"impossible_time"}),
-        ({}, {"device_time_ms": 3.9, "wall_time_ms": 4.0, "busy_share": 0.97, "delta": -1.0}, set()),
+        ({}, {"device_time_ms": 3.9, "wall_time_ms": 4.0, "delta": -1.0}, set()),
     ],
 )
 def test_a_foreign_benchmark_that_contradicts_itself(
@@ -190,11 +187,6 @@ def _rounds(**times: tuple[float, ...]) -> Any:
     return build.record(timing=build.timing(0.1, rounds=build.Rounds(steps=5, wall_s=(0.5,) * 20, **times)))
 
 
-def _profiled(busy_s: float) -> Any:
-    profile = Profile(source="kernels", steps=10, step_s=0.1, operations_s=0.1, device_busy_s=busy_s)
-    return build.record(profile=profile)
-
-
 def _of_images(side: int) -> Any:
     """Of about the work of a training step on images of 160 pixels, which is half of that on 224."""
     config = {"input_shape": [3, side, side]}
@@ -217,13 +209,7 @@ def _of_batch(batch: int) -> Any:
         (build.record(timing=build.timing(1e-3)), {"above_roof", "faster_than_light"}),
         (_of_images(224), {"mixed_conventions"}),
         (_of_images(160), set()),
-        (build.record(timing=build.timing(-0.1)), {"impossible_time"}),
-        (_rounds(device_s=(-0.1,) * 20), {"impossible_time"}),
         (_rounds(device_s=(1.0,) * 20), {"impossible_time"}),
-        *((_rounds(input_wait_s=(wait_s,) * 20), {"impossible_time"}) for wait_s in (-0.1, 1.0)),
-        (_rounds(input_wait_s=(0.4,) * 20), set()),
-        *((_profiled(busy_s), {"impossible_time"}) for busy_s in (-0.1, 0.2)),
-        (_profiled(0.1), set()),
     ],
 )
 def test_a_record_that_contradicts_itself(tmp_path: Path, record: Any, rules: set[str]) -> None:
