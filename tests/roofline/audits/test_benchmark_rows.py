@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from roofline.audits import audit, read_one
-from roofline.audits.reading import read_one
 from roofline.audits.row import StatedRow, exact
 from roofline.schema.record import Check, Memory
 from tests.roofline import build
@@ -193,12 +192,6 @@ def _of_images(side: int) -> Any:
     return build.record(case=build.case(config=config), work=build.work(flop=12.15e9 * 32))
 
 
-def _of_batch(batch: int) -> Any:
-    """The FLOP of a batch, where the shapes of the input say 32."""
-    case = build.case(mode="infer", config={"input_shapes": [[32, 3, 224, 224]]})
-    return build.record(case=case, work=build.work(flop=8.178e9 * batch, parameter_count=25_557_032))
-
-
 @pytest.mark.parametrize(
     ("record", "rules"),
     [
@@ -216,8 +209,3 @@ def test_a_record_that_contradicts_itself(tmp_path: Path, record: Any, rules: se
     """What is consistent stays silent."""
     assert _rules(_own(tmp_path, record)) == rules
 
-
-@pytest.mark.parametrize(("batch", "found"), [(8, True), (32, False)])
-def test_flop_of_another_batch(tmp_path: Path, batch: int, found: bool) -> None:
-    """Of a known model of this size."""
-    assert ("mixed_conventions" in _rules(_own(tmp_path, _of_batch(batch)))) is found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -27,10 +26,6 @@ _TRAINING_FACTOR: tuple[tuple[float, str], ...] = (
 """The same of training steps, which are made of forward passes by a factor. No forward pass is."""
 
 _TRAINING = "training step"
-_SAME_COUNT = 0.01
-"""Relative difference up to which FLOP are those of another batch: a power of two comes near any number."""
-
-_OF_STEP = "FLOP of a step / batch"
 
 _FEWEST = 3
 """Rows whose attained / intensity must agree before that says something."""
@@ -43,18 +38,14 @@ _APART = 1.5
 def mixed_conventions(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterator[Contradiction | None]:
     """FLOP of a sample, stated or implied by attained FLOP/s and throughput, against the counted forward pass or
     training step of a known model: a factor of 2 is a MAC against 2 FLOP, 3/2 is a training step taken for 2 instead of
-    3 forward passes. So are FLOP of a step that are those of another batch, a power of two. One finding for each model
-    and kind of figure of a file."""
+    3 forward passes. One finding for each model and kind of figure of a file."""
     groups: defaultdict[tuple[str, str, str], list[tuple[StatedRow, str | None]]] = defaultdict(list)
     for row in rows:
         model = known.models.of(row)
         if model is None:
             continue
         for what, flop, right in _flop_figures(row, model):
-            text = _mixed_up(what, flop, right, tolerance)
-            if text is None and what == _OF_STEP:
-                text = _other_batch(row, right)
-            groups[row.file, model.name, what].append((row, text))
+            groups[row.file, model.name, what].append((row, _mixed_up(what, flop, right, tolerance)))
     for members in groups.values():
         wrong = [(row, text) for row, text in members if text is not None]
         if not wrong:
@@ -126,7 +117,7 @@ def _flop_figures(row: StatedRow, model: KnownModel) -> Iterator[tuple[str, Numb
         # Beside a training row may stand the FLOP of its forward pass.
         yield "FLOP a sample as stated", row.flop_per_sample, (forward,) if row.mode == "infer" else (forward, training)
     if row.flop_per_step is not None and row.batch is not None and row.batch.positive:
-        yield _OF_STEP, row.flop_per_step / row.batch, of_mode
+        yield "FLOP of a step / batch", row.flop_per_step / row.batch, of_mode
     if row.attained_flop_per_s is not None and row.rate is not None and row.rate.positive:
         yield "attained FLOP/s / throughput", row.attained_flop_per_s / row.rate, of_mode
 
@@ -141,21 +132,6 @@ def _mixed_up(what: str, flop: Number, right: tuple[tuple[str, Number], ...], to
         if agree(flop, exact(factor) * figure, tolerance)
     ]
     return f"{what} is {shown(flop, 'FLOP')}: {', or '.join(found)}" if found else None
-
-
-def _other_batch(row: StatedRow, right: tuple[tuple[str, Number], ...]) -> str | None:
-    """Of how many samples the FLOP of a step are, where that is a power of two and not the batch."""
-    flop, batch = row.flop_per_step, row.batch
-    if flop is None or batch is None:
-        return None
-    for name, figure in right:
-        samples = exact(2.0 ** round(math.log2(flop.value / figure.value))) if flop.positive else batch
-        if samples.value != batch.value and samples.value >= 1 and agree(flop, samples * figure, _SAME_COUNT):
-            return (
-                f"{shown(flop, 'FLOP')} of a step are {shown(samples)} times the counted {name} of"
-                f" {shown(figure, 'FLOP')}, but the batch is {shown(batch)}"
-            )
-    return None
 
 
 def _published_for(
