@@ -12,7 +12,7 @@ from roofline.audits import RULES
 from roofline.audits.row import Ceiling, StatedRow, exact, rounded
 from roofline.audits.rule import Rule, run
 from roofline.audits.rules.limits import roof_of
-from roofline.audits.rules.rates import COUNTINGS, Counting, unexplained_rate
+from roofline.audits.rules.rates import COUNTINGS, unexplained_rate
 from tests.roofline.audits.make import KNOWN, POOLED, found, row, table, times
 
 BY_NAME = {rule.name: rule for rule in RULES}
@@ -533,20 +533,20 @@ def test_an_equal_value_is_only_called_pooled_where_the_mean_gives_it(tmp_path: 
     assert "(1 x 200 + 1 x 350) / 2 = 275 samples/s" in cloud.arithmetic
 
 
-@pytest.mark.parametrize("counting", COUNTINGS[1:], ids=lambda counting: counting.name)
-def test_a_file_may_count_in_any_one_way(counting: Counting) -> None:
+@pytest.mark.parametrize("counting", [*COUNTINGS][1:])
+def test_a_file_may_count_in_any_one_way(counting: str) -> None:
     """Wrong ways are another rule's affair; here one throughput must explain each value."""
     rows = []
     for number, (name, rate) in enumerate((("resnet50", 100.0), ("vgg16", 30.0), ("mobilenet_v2", 500.0)), 2):
         model = KNOWN.models.of(row(model=name))
         assert model is not None
-        flop = counting.of(model, None)
+        flop = COUNTINGS[counting](model, None)
         rows.append(row(number, model=name, samples_per_s=rate, attained_flop_per_s=flop.value * rate))
     assert found(unexplained_rate, rows) == ()
     wrong = row(5, model="resnet50", samples_per_s=100.0, attained_flop_per_s=1e12)
     (one,) = found(unexplained_rate, [*rows, wrong])
     assert one.row is wrong
-    assert f"({counting.name} of resnet50)" in one.arithmetic
+    assert f"({counting} of resnet50)" in one.arithmetic
 
 
 @pytest.mark.parametrize(

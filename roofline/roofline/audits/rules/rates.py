@@ -87,24 +87,17 @@ def _total(row: StatedRow) -> tuple[Number, Number, str] | None:
     return found, total, f"{text} {shown(total, 's')} ({difference(found, total)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counting:
-    """A way in which people count the FLOP of one sample: right for one mode, or a habit."""
-
-    name: str
-    of: Callable[[KnownModel, Mode | None], Number]
-
-
-COUNTINGS = (
+COUNTINGS: dict[str, Callable[[KnownModel, Mode | None], Number]] = {
     # Right where a table has rows of both modes; of a row that states none it is the forward pass.
-    Counting(name="FLOP of the row's mode", of=lambda model, mode: model.of(mode or "infer")),
-    Counting(name="forward FLOP", of=lambda model, _: model.forward),
-    Counting(name="training FLOP", of=lambda model, _: model.training),
-    Counting(name="2 x forward FLOP", of=lambda model, _: exact(2) * model.forward),
-    Counting(name="3 x forward FLOP", of=lambda model, _: exact(3) * model.forward),
-    Counting(name="forward MAC", of=lambda model, _: exact(0.5) * model.forward),
-    Counting(name="3 x forward MAC", of=lambda model, _: exact(1.5) * model.forward),
-)
+    "FLOP of the row's mode": lambda model, mode: model.of(mode or "infer"),
+    "forward FLOP": lambda model, _: model.forward,
+    "training FLOP": lambda model, _: model.training,
+    "2 x forward FLOP": lambda model, _: exact(2) * model.forward,
+    "3 x forward FLOP": lambda model, _: exact(3) * model.forward,
+    "forward MAC": lambda model, _: exact(0.5) * model.forward,
+    "3 x forward MAC": lambda model, _: exact(1.5) * model.forward,
+}
+"""The ways in which people count the FLOP of one sample: right for one mode, or a habit."""
 
 _ENOUGH = 3
 """Rows of an unknown model that must agree on its FLOP a sample before another row is held against them."""
@@ -154,19 +147,17 @@ def unexplained_rate(rows: Sequence[StatedRow], known: Known, tolerance: float) 
 
 def _of_known(cases: Iterable[_Case], known: Known, tolerance: float) -> list[_Counted]:
     pairs = [(case, model) for case in cases if (model := known.models.of(case.row)) is not None]
+    of_both_modes = len({case.row.mode for case, _ in pairs}) > 1
+    # Where all rows are of one mode, the first is no different from another.
+    countings = [*COUNTINGS.items()][0 if of_both_modes else 1 :]
     ways = [
         [
-            _Counted(case=case, flop=counting.of(model, case.row.mode), name=f"{counting.name} of {model.name}")
+            _Counted(case=case, flop=flop_of(model, case.row.mode), name=f"{name} of {model.name}")
             for case, model in pairs
         ]
-        for counting in _countings(pairs)
+        for name, flop_of in countings
     ]
     return max(ways, key=lambda way: _explained(way, tolerance))
-
-
-def _countings(pairs: Iterable[tuple[_Case, KnownModel]]) -> tuple[Counting, ...]:
-    """All ways, or those that go by one figure where rows of one mode leave the first no different from another."""
-    return COUNTINGS if len({case.row.mode for case, _ in pairs}) > 1 else COUNTINGS[1:]
 
 
 def _explained(way: Iterable[_Counted], tolerance: float) -> tuple[int, float]:
