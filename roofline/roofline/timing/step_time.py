@@ -71,17 +71,13 @@ def step_time(rounds: Rounds) -> StepTime | None:
     return StepTime(
         time_s=statistics.median(kept),
         sd_s=_deviation(kept) if len(kept) > 1 else None,
-        mean_s=_mean_of_all_s(rounds),
+        mean_s=statistics.fmean(rounds.wall_s) / rounds.steps,
     )
 
 
 def mean_of_all_s(rounds: Rounds) -> float | None:
     """pytest-benchmark's mean, of disturbed rounds too; None where `step_time` is."""
-    return _mean_of_all_s(rounds) if has_times(rounds) else None
-
-
-def _mean_of_all_s(rounds: Rounds) -> float:
-    return statistics.fmean(rounds.wall_s) / rounds.steps
+    return statistics.fmean(rounds.wall_s) / rounds.steps if has_times(rounds) else None
 
 
 def left_out(rounds: Rounds) -> int | None:
@@ -137,13 +133,11 @@ def margin_flag(timing: Timing, why_none: str) -> Flag | None:
     return Flag(name="margin", evidence=f"{reached}, ±{timing.margin_target:.2%} asked for")
 
 
-def by_median(record: Record, *, with_margin: bool = True) -> Record:
+def by_median(record: Record) -> Record:
     """A record with the figures of today: of an older one, that tells the mean of all rounds and its margin, they are
     worked out from the rounds.
 
     A record whose own figure contradicts its rounds stays as it is: a comparison refuses it, and says why.
-
-    :param with_margin: work the margin out as well, which takes a millisecond; else there is none.
     """
     timing = record.timing
     found = None if timing is None or record.schema > _MEAN_SCHEMA else step_time(timing.rounds)
@@ -151,9 +145,7 @@ def by_median(record: Record, *, with_margin: bool = True) -> Record:
         return record
     why_none = mostly_disturbed(timing.rounds.disturbed)
     margin = None
-    if not with_margin:
-        why_none = "not worked out anew from the rounds of an older record"
-    elif why_none is None:
+    if why_none is None:
         kept = step_times_s(timing.rounds)
         reached = _estimator(timing.confidence).of(kept, sum(kept) * timing.rounds.steps)
         margin, why_none = reached.half_width_relative, reached.reason
