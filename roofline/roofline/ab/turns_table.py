@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.effects.paired import LEAST_PAIRS
 from roofline.comparison.gate import Found, grouped, sentence_of
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.tables import Column, Table, ends, number, words
 from roofline.text.units import percent, scaled, signed, signed_range, some_of
 
 _ORDER: tuple[Outcome, ...] = (
@@ -56,14 +56,6 @@ def _interval(case: AbCase, rules: Rules) -> list[float] | None:
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
 
 
-def _end(which: int, rules: Rules) -> Callable[[AbCase], float | None]:
-    def end(case: AbCase) -> float | None:
-        ends = _interval(case, rules)
-        return None if ends is None else ends[which]
-
-    return end
-
-
 _CASE = words("case", dtype="category")
 _STEP_TIMES = (
     number("base_step_time_s", "base", lambda case: _median(case, "base_step_s"), _time, drop=2),
@@ -82,8 +74,7 @@ def _columns(rules: Rules) -> list[Column[AbCase]]:
         words("workload_hash", "workload"),
         *_STEP_TIMES,
         _CHANGE,
-        number("change_low", "from", _end(0, rules), signed),
-        number("change_high", "to", _end(1, rules), signed),
+        *ends("change", lambda case: _interval(case, rules)),
         number("confidence", get=lambda case: rules.look_confidence(len(case.pairs))),
         _VERDICT,
         _TURNS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from roofline.comparison.observations.runs import (
     setup_differences,
 )
 from roofline.comparison.sides.session_observations import SessionResult
-from roofline.show.tables import Column, Dtype, Table, number, words
+from roofline.show.tables import Column, Dtype, Table, ends, number, words
 from roofline.text.units import (
     SHOWS_ALL,
     counted,
@@ -84,10 +84,6 @@ def _sessions(case: Compared) -> str | None:
 
 def columns(comparison: Comparison) -> list[Column[Compared]]:
     confidence = comparison.settings.confidence
-
-    def end(which: int) -> Callable[[Compared], float | None]:
-        return lambda case: None if case.effect is None else case.effect.interval(confidence)[which] - 1
-
     of_rounds: dict[str, Dtype] = {
         **dict.fromkeys(("fraction_of_roof", "fraction_of_speed_of_light"), "Float64"),
         "outliers": "Int64",
@@ -101,8 +97,7 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         _VERDICT,
         _WHY,
         _CHANGE,
-        number("change_low", "from", end(0), signed),
-        number("change_high", "to", end(1), signed),
+        *ends("change", lambda case: _interval(case, confidence)),
         number("common_change", "all together", partial(_common_change, comparison), signed),
         number("own_change", "beside that", lambda case: None if case.own is None else case.own.ratio - 1, signed),
         number("confidence", get=lambda _: confidence),

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from roofline.comparison.effects.effect import Effect
 from roofline.comparison.observations.runs import setup_differences
 from roofline.histories.change_points import SHORTEST, Change, Levels
 from roofline.histories.judged_series import JudgedSeries, Settings, name_of
 from roofline.histories.series import Entry, commits_between
-from roofline.show.tables import Column, Table, number, seconds, share, words
+from roofline.show.tables import Column, Table, ends, number, seconds, share, words
 from roofline.text.units import counted, first_lines, minute, named, percent, signed, signed_range, significant
 
 By = Literal["level", "point"]
@@ -34,10 +35,6 @@ class _Level:
         return self.of.levels
 
     @property
-    def confidence(self) -> float:
-        return self.of.settings.confidence
-
-    @property
     def step_time_s(self) -> float:
         return math.exp(statistics.fmean(math.log(entry.step_time_s) for entry in self.entries))
 
@@ -54,6 +51,14 @@ class _Level:
     @property
     def lasts(self) -> bool | None:
         return None if self.change is None else self.of.lasts(self.change)
+
+    def interval(self, effect: Effect) -> list[float]:
+        """Of the relative change that an effect is."""
+        return [end - 1 for end in effect.interval(self.of.settings.confidence)]
+
+    @property
+    def change_interval(self) -> list[float] | None:
+        return None if self.change is None else self.interval(self.change.effect)
 
     def entry(self, place: Callable[[Change], int]) -> Entry | None:
         """A point of the series that the change tells of."""
@@ -159,32 +164,13 @@ def _commit(name: str, get: Callable[[Any], Entry | None]) -> Column[Any]:
     return words(name, get=commit)
 
 
-def _end(which: int, effect: Callable[[_Level], Any]) -> Callable[[_Level], float | None]:
-    """An end of the interval of an effect that a level has."""
-
-    def get(row: _Level) -> float | None:
-        found = effect(row)
-        return None if found is None else float(found.interval(row.confidence)[which] - 1)
-
-    return get
-
-
-def _change_of(row: _Level) -> Any:
-    return None if row.change is None else row.change.effect
-
-
-def _drift_of(row: _Level) -> Any:
-    return None if row.levels is None else row.levels.drift
-
-
 def _level_columns(confidence: float) -> list[Column[Any]]:
     return [
         _CASE,
         _MACHINE,
         words("verdict", dtype="category"),
         _CHANGE,
-        number("change_low", "from", _end(0, _change_of), signed),
-        number("change_high", "to", _end(1, _change_of), signed),
+        *ends("change", lambda row: row.change_interval),
         number("confidence", get=lambda _: confidence),
         words("lasts", get="lasts", show=lambda value: "yes" if value else "no", dtype="boolean"),
         _time("started_at", "since", lambda row: row.entries[0].started_at),
@@ -198,8 +184,7 @@ def _level_columns(confidence: float) -> list[Column[Any]]:
         seconds("step_time_s", "step"),
         share("scatter", "scatter\n%", "levels.scatter"),
         number("drift", get=lambda row: None if row.levels is None else row.levels.drift.ratio - 1, show=signed),
-        number("drift_low", "from", _end(0, _drift_of), signed),
-        number("drift_high", "to", _end(1, _drift_of), signed),
+        *ends("drift", lambda row: None if row.levels is None else row.interval(row.levels.drift)),
         number("least_detectable", "detectable\nfrom", "levels.least_detectable", percent),
     ]
 
@@ -211,10 +196,6 @@ def _displayed(confidence: float) -> list[Column[Any]]:
     """Where space is short, what gives way last is what a level is: verdict, change and time."""
     sure = f"{significant(100 * confidence, 2)} %"
     shown = {column.name: column for column in _level_columns(confidence)}
-
-    def between(row: _Level) -> list[float] | None:
-        low, high = (shown[f"change_{end}"].get(row) for end in ("low", "high"))
-        return None if low is None or high is None else [low, high]
 
     def commits(before: Callable[[Change], int], after: Callable[[Change], int]) -> Callable[[_Level], str | None]:
         def get(row: _Level) -> str | None:
@@ -228,7 +209,7 @@ def _displayed(confidence: float) -> list[Column[Any]]:
         _MACHINE,
         shown["verdict"],
         _CHANGE,
-        number("interval", f"{sure} interval", between, signed_range, drop=3),
+        number("interval", f"{sure} interval", "change_interval", signed_range, drop=3),
         shown["started_at"],
         words("commits", "likeliest", commits(lambda change: change.place - 1, lambda change: change.place), drop=2),
         words(

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.schema.record_json import without_nonfinite
-from roofline.text.units import counted, percent_of, scaled
+from roofline.text.units import counted, percent_of, scaled, signed
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
@@ -131,6 +131,18 @@ def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Colu
 def share(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
     """Make a column of shares from 0 to 1, shown in percent."""
     return number(name, title, get, percent_of, drop=drop, dtype="Float64")
+
+
+def ends(name: str, get: Callable[[Any], Sequence[float] | None]) -> list[Column[Any]]:
+    """Make a column of either end of an interval of a change, `NAME_low` and `NAME_high`.
+
+    :param get: gives both ends; None where there is no interval.
+    """
+
+    def end(which: int) -> Callable[[Any], float | None]:
+        return lambda row: None if (interval := get(row)) is None else interval[which]
+
+    return [number(f"{name}_low", "from", end(0), signed), number(f"{name}_high", "to", end(1), signed)]
 
 
 class Follow:
