@@ -12,7 +12,7 @@ Sessions of a disturbed hour are not among these: they can be measured again, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -96,6 +96,64 @@ _Key = tuple[str, str]
 _Rows = dict[_Key, list[SessionResult]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sessions:
+    """The rows that a side has of one case, and the side's ``runs`` on the case's machine."""
+
+    side: SideName
+    case: str
+    rows: Sequence[SessionResult]
+    runs: Sequence[Run]
+
+    @property
+    def usable(self) -> list[SessionResult]:
+        return [one for one in self.rows if one.observation is not None]
+
+    @property
+    def invalid(self) -> list[SessionResult]:
+        """Those that can't be used for their own sake, and not the machine's."""
+        return [one for one in self.rows if one.observation is None and not one.disturbed]
+
+    @property
+    def absent(self) -> list[Run]:
+        """The runs without a row."""
+        files = {one.run.file for one in self.rows}
+        return [run for run in self.runs if run.file not in files]
+
+    @property
+    def why_none(self) -> str:
+        """Why none of the rows can be used, with the files."""
+        if self.invalid:
+            why = self.invalid[0].problem
+        elif len(self.rows) == 1:
+            why = self.rows[0].run.disturbed or self.rows[0].problem
+        else:  # without the sessions' own numbers: for many cases it is one reason
+            why = f"mostly disturbed from outside in each of {len(self.rows)} sessions"
+        return f"{self.side}: {why} ({_files(self.rows)})"
+
+    def has_lost(self, other: _Sessions) -> bool:
+        """Whether it should have more rows. A session that was never meant to have the case (the tests were run in
+        several parts) hasn't lost it: the other side lacks it in as large a share of its sessions, and no session tells
+        that it failed.
+        """
+        share, of_other = (len(one.absent) / len(one.runs) for one in (self, other))
+        return share > of_other or any(self.case in run.not_measured for run in self.runs)
+
+    def missing(self, *, absent: bool) -> list[MissingSessions]:
+        """:param absent: with the runs that have no row."""
+        found = []
+        missing = partial(MissingSessions, side=self.side, of=len(self.runs))
+        if self.invalid:
+            why = f"{self.invalid[0].problem} ({_files(self.invalid)})"
+            found.append(missing(kind="invalid", count=len(self.invalid), why=why))
+        if absent and self.absent:
+            why = f"not in {some_of([run.file for run in self.absent], 1)}"
+            reported = next((run.not_measured[self.case] for run in self.absent if self.case in run.not_measured), None)
+            why += "" if reported is None else f" ({reported})"
+            found.append(missing(kind="missing", count=len(self.absent), why=why))
+        return found
+
+
 def match(base: Side, new: Side, by: By) -> Matching:
     """Every case of both sides, once for each machine of the new one.
 
@@ -116,16 +174,18 @@ def match(base: Side, new: Side, by: By) -> Matching:
         others = _merged(of_base[other] for other in of_base if other not in same[machine])
         base_runs, new_runs = _runs(base, same[machine]), _runs(new, [machine])
         added = {key: found for key, found in rows.items() if key not in here}
-        for key in dict.fromkeys((*here, *rows)):
+        gone = {} if same[machine] else _merged(of_base[other] for other in unmatched)
+        for key in dict.fromkeys((*here, *rows, *gone)):
+            case = partial(MatchedCase, id=key[0], test=key[1], machine=machine)
             if key not in rows:
-                cases.append(_removed(key, machine, here[key], added, new_runs))
-            elif key not in here:
-                cases.append(_new(key, machine, rows[key], others.get(key), base_runs))
+                cases.append(_removed(case, here.get(key) or gone[key], added, new_runs))
+                continue
+            now = _Sessions(side="new", case=key[0], rows=rows[key], runs=new_runs)
+            if key in here:
+                before = _Sessions(side="baseline", case=key[0], rows=here[key], runs=base_runs)
+                cases.append(_both(case, before, now, by, new.figure))
             else:
-                cases.append(_both(key, machine, here[key], rows[key], base_runs, new_runs, by, new.figure))
-        if not same[machine]:
-            gone = _merged(of_base[other] for other in unmatched)
-            cases += [_removed(key, machine, found, rows, new_runs) for key, found in gone.items() if key not in rows]
+                cases.append(_new(case, now, others.get(key), base_runs))
     return Matching(cases=tuple(cases), left_out=tuple(_left_out(one, base.runs, of_new) for one in unmatched))
 
 
@@ -170,18 +230,20 @@ def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]
     return f"left out of the baseline: {some_of(files, 1)}: {why}"
 
 
-def _removed(
-    key: _Key, machine: Identity, base: Sequence[SessionResult], added: _Rows, new_runs: Sequence[Run]
-) -> MatchedCase:
+_Case = partial[MatchedCase]
+"""A case whose standing isn't known yet."""
+
+
+def _removed(case: _Case, base: Sequence[SessionResult], added: _Rows, new_runs: Sequence[Run]) -> MatchedCase:
     """:param added: the cases that the baseline lacks, of which one may be this by another name."""
-    name, test = key
+    name = base[0].id
     reported = next((run.not_measured[name] for run in new_runs if name in run.not_measured), None)
     why = f"in {_files(base)}, not in {some_of([run.file for run in new_runs], 1)}"
     if reported is not None:
         why += f" ({reported})"
     elif (now := _now(base[0], added)) is not None:
         why += f" (moved or renamed? {now})"
-    return MatchedCase(id=name, test=test, machine=machine, standing="removed", why=why, base=tuple(base))
+    return case(standing="removed", why=why, base=tuple(base))
 
 
 def _now(gone: SessionResult, added: _Rows) -> str | None:
@@ -196,122 +258,62 @@ def _now(gone: SessionResult, added: _Rows) -> str | None:
 
 
 def _new(
-    key: _Key,
-    machine: Identity,
-    new: Sequence[SessionResult],
-    others: Sequence[SessionResult] | None,
-    base_runs: Sequence[Run],
+    case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[Run]
 ) -> MatchedCase:
     """:param others: the case's sessions in the baseline on other machines."""
-    name, test = key
-    case = partial(MatchedCase, id=name, test=test, machine=machine)
+    rows = tuple(new.rows)
     if others is not None:
-        why = f"{machine_difference(others[0].run.machine, machine)} ({_files(others)} -> {_files(new)})"
+        why = f"{machine_difference(others[0].run.machine, rows[0].run.machine)} ({_files(others)} -> {_files(rows)})"
         return case(standing="not comparable", why=why, base=tuple(others))
-    lost = [run.file for run in base_runs if name in run.not_run]
+    lost = [run.file for run in base_runs if new.case in run.not_run]
     if lost:
         why = f"not run in the baseline, whose run did not end ({some_of(lost, 1)})"
-        return case(standing="not comparable", why=why, new=tuple(new))
-    problem = _problem("new", new)
-    if problem is not None and not problem.disturbed:
-        return case(standing="invalid", why=problem.why, new=tuple(new))
+        return case(standing="not comparable", why=why, new=rows)
+    if new.invalid and not new.usable:
+        return case(standing="invalid", why=new.why_none, new=rows)
     # Which of its sessions should have it isn't known.
-    found = case(standing="new", why=f"in {_files(new)} alone", new=tuple(new), missing=_invalid("new", new, len(new)))
-    if _too_many(found.missing, len(new)):
-        return case(standing="invalid", why=found.why_missing, new=tuple(new), missing=found.missing)
-    return found
+    missing = tuple(replace(new, runs=[one.run for one in rows]).missing(absent=False))
+    if missing and len(new.invalid) >= TOO_MANY * len(rows):
+        return case(standing="invalid", why="; ".join(map(str, missing)), new=rows, missing=missing)
+    return case(standing="new", why=f"in {_files(rows)} alone", new=rows, missing=missing)
 
 
-def _both(
-    key: _Key,
-    machine: Identity,
-    base: Sequence[SessionResult],
-    new: Sequence[SessionResult],
-    base_runs: Sequence[Run],
-    new_runs: Sequence[Run],
-    by: By,
-    figure: FigureName,
-) -> MatchedCase:
-    name, test = key
-    missing, too_many = _missing(name, base, new, base_runs, new_runs)
-    case = partial(MatchedCase, id=name, test=test, machine=machine, missing=missing)
-    because = partial(case, base=tuple(base), new=tuple(new))
-    problems = [problem for problem in (_problem("baseline", base), _problem("new", new)) if problem is not None]
-    invalid = [problem for problem in problems if not problem.disturbed]
+def _both(case: _Case, base: _Sessions, new: _Sessions, by: By, figure: FigureName) -> MatchedCase:
+    lost = base.has_lost(new), new.has_lost(base)
+    missing = (*base.missing(absent=lost[0]), *new.missing(absent=lost[1]))
+    case = partial(case, missing=missing)
+    because = partial(case, base=tuple(base.rows), new=tuple(new.rows))
+    without = [one for one in (base, new) if not one.usable]
+    invalid = [one for one in without if one.invalid]
     if invalid:
-        before = len(invalid) == 2 and invalid[1].kinds <= invalid[0].kinds
-        return because(standing="invalid", why="; ".join(problem.why for problem in invalid), invalid_before=before)
-    if too_many:
-        lost = any(one.kind == "invalid" for one in missing if one.side == "new")
-        return because(standing="invalid" if lost else "removed", why="; ".join(map(str, missing)))
-    if problems:
-        return because(standing="disturbed", why="; ".join(problem.why for problem in problems))
-    usable_base = [one for one in base if one.observation is not None]
-    usable_new = [one for one in new if one.observation is not None]
-    changed, fitting = _same_work(usable_base, usable_new, by)
+        kinds = [{row.problem_kind for row in one.invalid} for one in invalid]
+        before = len(invalid) == 2 and kinds[1] <= kinds[0]
+        return because(standing="invalid", why="; ".join(one.why_none for one in invalid), invalid_before=before)
+    count = sum(one.count for one in missing if one.side == "new")
+    if count and count >= TOO_MANY * (len(new.runs) if lost[1] else len(new.rows)):
+        return because(standing="invalid" if new.invalid else "removed", why="; ".join(map(str, missing)))
+    if without:
+        return because(standing="disturbed", why="; ".join(one.why_none for one in without))
+    changed, fitting = _same_work(base.usable, new.usable, by)
     if changed is not None:
-        return because(standing="not comparable", why=f"{changed} ({_files(usable_base)} -> {_files(usable_new)})")
-    counted = counted_otherwise(fitting, usable_new)
-    why = _unchecked(fitting, usable_new)
+        return because(standing="not comparable", why=f"{changed} ({_files(base.usable)} -> {_files(new.usable)})")
+    counted = counted_otherwise(fitting, new.usable)
+    why = _unchecked(fitting, new.usable)
     if why is None and counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
         why = f"other work: {counted}"
-    why = why or _contradiction("baseline", fitting, figure) or _contradiction("new", usable_new, figure)
+    why = why or _contradiction("baseline", fitting, figure) or _contradiction("new", new.usable, figure)
     if why is not None:
         return because(standing="not comparable", why=why)
-    differing = ((one, _difference(one, usable_new[0], by)) for one in usable_base)
+    differing = ((one, _difference(one, new.usable[0], by)) for one in base.usable)
     return case(
         standing="matched",
         base=tuple(fitting),
-        new=tuple(usable_new),
+        new=tuple(new.usable),
         left_out=tuple(f"{one.run.file}: {difference}" for one, difference in differing if difference is not None),
-        disturbed=sum(one.disturbed for one in (*base, *new)),
+        disturbed=sum(one.disturbed for one in (*base.rows, *new.rows)),
         counted=counted,
     )
-
-
-def _missing(
-    case: str,
-    base: Sequence[SessionResult],
-    new: Sequence[SessionResult],
-    base_runs: Sequence[Run],
-    new_runs: Sequence[Run],
-) -> tuple[tuple[MissingSessions, ...], bool]:
-    """What sessions lack of a case that is on both sides, and whether too many of the new ones do.
-
-    A session that was never meant to have it (the tests were run in several parts) hasn't lost it: where the other side
-    lacks it in as large a share of its sessions, and no session tells that it failed, nothing is missing.
-    """
-    found = [*_invalid("baseline", base, len(base_runs)), *_invalid("new", new, len(new_runs))]
-    absent = [
-        [run for run in runs if run.file not in {one.run.file for one in rows}]
-        for rows, runs in ((base, base_runs), (new, new_runs))
-    ]
-    share = [len(absent[0]) / len(base_runs), len(absent[1]) / len(new_runs)]
-    should = len(new_runs)
-    sides: tuple[tuple[SideName, Sequence[Run]], ...] = (("baseline", base_runs), ("new", new_runs))
-    for at, (side, runs) in enumerate(sides):
-        if absent[at] and (share[at] > share[1 - at] or any(case in run.not_measured for run in runs)):
-            why = f"not in {some_of([run.file for run in absent[at]], 1)}"
-            reported = next((run.not_measured[case] for run in absent[at] if case in run.not_measured), None)
-            why += "" if reported is None else f" ({reported})"
-            found.append(MissingSessions(side=side, kind="missing", count=len(absent[at]), of=len(runs), why=why))
-        elif side == "new":
-            should -= len(absent[at])
-    return tuple(found), _too_many(found, should)
-
-
-def _invalid(side: SideName, results: Sequence[SessionResult], of: int) -> tuple[MissingSessions, ...]:
-    bad = [one for one in results if one.observation is None and not one.disturbed]
-    if not bad:
-        return ()
-    why = f"{bad[0].problem} ({_files(bad)})"
-    return (MissingSessions(side=side, kind="invalid", count=len(bad), of=of, why=why),)
-
-
-def _too_many(found: Iterable[MissingSessions], should: int) -> bool:
-    count = sum(one.count for one in found if one.side == "new")
-    return count > 0 and count >= TOO_MANY * should
 
 
 def _unchecked(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> str | None:
@@ -334,33 +336,6 @@ def _contradiction(side: str, results: Sequence[SessionResult], figure: FigureNa
         f"cannot compare: {side}: sessions of one side differ by a factor of {significant(factor)}: another unit?"
         f" ({show(fastest.value)} in {fastest.run.file}, {show(slowest.value)} in"
         f" {slowest.run.file})"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Problem:
-    """Why no session of a side can be used, with the file; ``kinds`` are those of the problems.
-
-    ``disturbed``: in none of them was the machine left alone, and nothing else is wrong.
-    """
-
-    why: str
-    disturbed: bool
-    kinds: frozenset[str]
-
-
-def _problem(side: str, results: Sequence[SessionResult]) -> _Problem | None:
-    if any(one.observation is not None for one in results):
-        return None
-    bad = [one for one in results if not one.disturbed]
-    if bad:
-        why = bad[0].problem
-    elif len(results) == 1:
-        why = results[0].run.disturbed or results[0].problem
-    else:  # without the sessions' own numbers: for many cases it is one reason
-        why = f"mostly disturbed from outside in each of {len(results)} sessions"
-    return _Problem(
-        why=f"{side}: {why} ({_files(results)})", disturbed=not bad, kinds=frozenset(one.problem_kind for one in bad)
     )
 
 
