@@ -89,91 +89,68 @@ _PERCENTILES = {
 }
 
 
-def _rates() -> dict[str, NumberColumn]:
-    names = ["throughput", "throughput_ips", "ips", *(f"{sample}_{per}" for sample in _SAMPLE for per in _PER_SECOND)]
-    stated = {name: NumberColumn(field="samples_per_s") for name in names}
-    spread = {f"{name}_{sd}": NumberColumn(field="samples_per_s_sd") for name in names for sd in _SPREAD}
-    return stated | spread
+_RATES = ("throughput", "throughput_ips", "ips", *(f"{sample}_{per}" for sample in _SAMPLE for per in _PER_SECOND))
+_NO_UNIT = {"": 1.0}
 
 
-def _times() -> dict[str, NumberColumn]:
+def _of(
+    field: str, *names: str, units: Mapping[str, float] = _NO_UNIT, share: float | None = None, count: bool = False
+) -> dict[str, NumberColumn]:
+    """Make the columns of a field, by their names, in which * stands for the unit."""
+    return {
+        name.replace("*", unit): NumberColumn(field=field, factor=factor, share=share, count=count)
+        for unit, factor in units.items()
+        for name in names
+    }
+
+
+def _percentiles() -> dict[str, NumberColumn]:
     columns: dict[str, NumberColumn] = {}
-    for unit, factor in _SECONDS.items():
-        for base in _STEP:
-            columns[f"{base}_{unit}"] = NumberColumn(field="step_time_s", factor=factor)
-            columns |= {f"{base}_{sd}_{unit}": NumberColumn(field="step_time_sd_s", factor=factor) for sd in _SPREAD}
-        for name in (f"mean_{unit}", f"mean_latency_{unit}", f"latency_mean_{unit}"):
-            columns[name] = NumberColumn(field="mean_s", factor=factor)
-        for word, share in _PERCENTILES.items():
-            for name in (f"{word}_{unit}", f"{word}_latency_{unit}", f"latency_{word}_{unit}"):
-                columns[name] = NumberColumn(field="percentiles", factor=factor, share=share)
-    for unit, factor in _SECONDS.items():
-        for device in ("device", "gpu", "cuda", "kernel"):
-            columns[f"{device}_time_{unit}"] = NumberColumn(field="device_time_s", factor=factor)
-        columns[f"wall_time_{unit}"] = NumberColumn(field="wall_time_s", factor=factor)
+    for word, share in _PERCENTILES.items():
+        names = (f"{word}_*", f"{word}_latency_*", f"latency_{word}_*")
+        columns |= _of("percentiles", *names, units=_SECONDS, share=share)
     return columns
 
 
-def _work() -> dict[str, NumberColumn]:
-    columns: dict[str, NumberColumn] = {}
-    for unit, factor in _FLOP.items():
-        attained = NumberColumn(field="attained_flop_per_s", factor=factor)
-        peak = NumberColumn(field="peak_flop_per_s", factor=factor)
-        for per in (f"{unit}_per_s", f"{unit}_s", f"{unit}s"):
-            columns |= {f"attained_{per}": attained, f"achieved_{per}": attained, f"peak_{per}": peak}
-        columns |= {f"{unit}_per_s": attained, f"{unit}_s": attained, f"compute_roof_{unit}_per_s": peak}
-        for of in ("step", "batch", "iteration", "call"):
-            columns[f"{unit}_per_{of}"] = NumberColumn(field="flop_per_step", factor=factor)
-        for of in ("sample", "image"):
-            columns[f"{unit}_per_{of}"] = NumberColumn(field="flop_per_sample", factor=factor)
-    for unit, factor in _MAC.items():
-        names = (f"{unit}s", f"forward_{unit}s", f"{unit}_per_sample", f"{unit}_per_image")
-        columns |= {name: NumberColumn(field="mac_per_sample", factor=factor) for name in names}
-    for name in ("intensity_flop_per_byte", "arithmetic_intensity", "intensity"):
-        columns[name] = NumberColumn(field="intensity_flop_per_byte")
-    return columns
-
-
-def _memory() -> dict[str, NumberColumn]:
-    columns: dict[str, NumberColumn] = {}
-    for unit, factor in _BYTE.items():
-        columns |= {f"peak_{unit}_per_s": NumberColumn(field="peak_byte_per_s", factor=factor)}
-        columns |= {f"{name}_{unit}": NumberColumn(field="reserved_byte", factor=factor) for name in _RESERVED}
-        columns |= {f"{name}_{unit}": NumberColumn(field="memory_byte", factor=factor) for name in _TOTAL}
-    return columns
-
-
-_RESERVED = ("reserved", "peak_reserved", "memory_reserved")
-_TOTAL = ("memory", "memory_total", "total_memory", "device_memory", "total")
-
-_SIZE = ("img_size", "image_size", "input_size", "resolution", "size_pixel")
-_LENGTH = ("seq_len", "seq_length", "sequence_length", "length_token", "tokens_per_sequence")
-
-_COUNTS = {
-    **{name: NumberColumn(field="batch", count=True) for name in ("batch", "batch_size")},
-    **{name: NumberColumn(field="size_pixel", count=True) for name in _SIZE},
-    **{name: NumberColumn(field="length_token", count=True) for name in _LENGTH},
+_PLAIN_NUMBERS = {
+    **_of("samples_per_s", *_RATES),
+    **_of("samples_per_s_sd", *(f"{rate}_{sd}" for rate in _RATES for sd in _SPREAD)),
+    **_of("step_time_s", *(f"{step}_*" for step in _STEP), units=_SECONDS),
+    **_of("step_time_sd_s", *(f"{step}_{sd}_*" for step in _STEP for sd in _SPREAD), units=_SECONDS),
+    **_of("mean_s", "mean_*", "mean_latency_*", "latency_mean_*", units=_SECONDS),
+    **_percentiles(),
+    **_of("device_time_s", *(f"{device}_time_*" for device in ("device", "gpu", "cuda", "kernel")), units=_SECONDS),
+    **_of("wall_time_s", "wall_time_*", units=_SECONDS),
+    **_of(
+        "attained_flop_per_s",
+        *(f"{word}_*{per}" for per in ("_per_s", "_s", "s") for word in ("attained", "achieved")),
+        *("*_per_s", "*_s"),
+        units=_FLOP,
+    ),
+    **_of("peak_flop_per_s", "peak_*_per_s", "peak_*_s", "peak_*s", "compute_roof_*_per_s", units=_FLOP),
+    **_of("flop_per_step", *(f"*_per_{of}" for of in ("step", "batch", "iteration", "call")), units=_FLOP),
+    **_of("flop_per_sample", "*_per_sample", "*_per_image", units=_FLOP),
+    **_of("mac_per_sample", "*s", "forward_*s", "*_per_sample", "*_per_image", units=_MAC),
+    **_of("intensity_flop_per_byte", "intensity_flop_per_byte", "arithmetic_intensity", "intensity"),
+    **_of("peak_byte_per_s", "peak_*_per_s", units=_BYTE),
+    **_of("reserved_byte", "reserved_*", "peak_reserved_*", "memory_reserved_*", units=_BYTE),
+    **_of("memory_byte", "memory_*", "memory_total_*", "total_memory_*", "device_memory_*", "total_*", units=_BYTE),
+    **_of("batch", "batch", "batch_size", count=True),
+    **_of("size_pixel", "img_size", "image_size", "input_size", "resolution", "size_pixel", count=True),
+    **_of(
+        *("length_token", "seq_len", "seq_length", "sequence_length", "length_token", "tokens_per_sequence"), count=True
+    ),
     # A name without a unit holds millions in one table and a plain number in the next.
-    "parameter_count": NumberColumn(field="parameter_count", count=True),
-    **{f"{name}_m": NumberColumn(field="parameter_count", factor=1e6) for name in ("params", "parameters")},
-    **{name: NumberColumn(field="runs", count=True) for name in ("runs", "repeats")},
+    **_of("parameter_count", "parameter_count", count=True),
+    **_of("parameter_count", "params_*", "parameters_*", units={"m": 1e6}),
+    **_of("runs", "runs", "repeats", count=True),
 }
 
-_MEASURED = frozenset(
-    {
-        "samples_per_s",
-        "step_time_s",
-        "mean_s",
-        "attained_flop_per_s",
-        "flop_per_sample",
-        "mac_per_sample",
-        "peak_flop_per_s",
-        "peak_byte_per_s",
-    }
+_MEASURED = (
+    *("samples_per_s", "step_time_s", "mean_s", "attained_flop_per_s"),
+    *("flop_per_sample", "mac_per_sample", "peak_flop_per_s", "peak_byte_per_s"),
 )
 """Fields of which a plain table must state one: without any there is nothing that could contradict anything."""
-
-_PLAIN_NUMBERS = {**_rates(), **_times(), **_work(), **_memory(), **_COUNTS}
 
 JOINED = "variant"
 """The field that several columns of text fill together: all of them tell rows apart, no rule looks at one."""
@@ -197,7 +174,7 @@ BESIDE_MAC = replace(
     PLAIN,
     name="plain table with FLOP beside multiply-adds",
     numbers={
-        **{f"{unit}s": NumberColumn(field="flop_per_sample", factor=factor) for unit, factor in _FLOP.items()},
+        **_of("flop_per_sample", "*s", units=_FLOP),
         **PLAIN.numbers,
     },
     needs_one_of=frozenset(f"{unit}s" for unit in _FLOP),
