@@ -25,7 +25,6 @@ from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without
 from roofline.histories.history_table import history_table, sentence
 from roofline.histories.judged_series import JudgedSeries, judge_all
-from roofline.histories.judged_series import Settings as HistorySettings
 from roofline.histories.series import series_of
 from roofline.machine.published import DeviceTable
 from roofline.machine.published import load as load_devices
@@ -198,7 +197,7 @@ def history(
     :raises ValueError: a setting out of its range.
     :raises ImportError: ruptures isn't installed.
     """
-    settings = HistorySettings(least_effect=least_effect, confidence=confidence)
+    settings = Settings(least_effect=least_effect, confidence=confidence)
     reading = read(_paths(results))
     files, again = told_apart(reading.files)
     series, left_out = series_of(place_all(files, _table(devices)))

@@ -17,9 +17,10 @@ from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
 from roofline.comparison.effects.verdict import CONFIDENCE
 from roofline.comparison.gate import judge
+from roofline.comparison.judged_case import Settings
 from roofline.histories.change_points import LacksRuptures
 from roofline.histories.history_table import By, history_table
-from roofline.histories.judged_series import JudgedSeries, Settings, found_in, judge_all
+from roofline.histories.judged_series import JudgedSeries, found_in, judge_all
 from roofline.histories.series import Series, series_of
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, cases, place_all

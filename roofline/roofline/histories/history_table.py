@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from roofline.comparison.effects.effect import Effect
+from roofline.comparison.judged_case import Settings
 from roofline.comparison.observations.runs import setup_differences
 from roofline.histories.change_points import SHORTEST, Change, Levels
-from roofline.histories.judged_series import JudgedSeries, Settings, name_of
+from roofline.histories.judged_series import JudgedSeries, name_of
 from roofline.histories.series import Entry, commits_between
 from roofline.show.tables import Column, Table, ends, number, seconds, share, words
 from roofline.text.units import counted, first_lines, minute, named, percent, signed, signed_range, significant

@@ -6,32 +6,17 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Found
-from roofline.comparison.judged_case import Settings as OfComparison
+from roofline.comparison.judged_case import Settings
 from roofline.histories.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels, surest_chance
 from roofline.histories.series import Series, commits_between
 from roofline.text.units import counted, first_lines, signed, signed_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """:param least_effect: the least change of a level that matters, relative.
-    :param confidence: share of the series with a change told that have one, on average; and that none is told one where
-        none has.
-    """
-
-    least_effect: float = LEAST_EFFECT
-    confidence: float = CONFIDENCE
-
-    def __post_init__(self) -> None:
-        """:raises ValueError: out of its range, which is that of a comparison."""
-        OfComparison(least_effect=self.least_effect, confidence=self.confidence)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSeries:
-    """A series and what it shows; ``levels`` is None where it has too few points to show a change.
+    """A series and what it shows; ``levels`` is None where it has too few points to show a change. Of the ``settings``
+    of a comparison it is judged by the least effect and the confidence.
 
     ``since`` is the first point after the revision that is asked about: 0 where all of the series is, and None where
     its machine has no result of the revision. ``by_revision`` tells whether one was asked about.

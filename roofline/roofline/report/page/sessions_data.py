@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from roofline.comparison.effects.verdict import CONFIDENCE
+from roofline.comparison.judged_case import Settings
 from roofline.histories.change_points import SHORTEST, LacksRuptures
 from roofline.histories.history_table import changes_table
-from roofline.histories.judged_series import JudgedSeries, Settings, judge_changed
+from roofline.histories.judged_series import JudgedSeries, judge_changed
 from roofline.histories.series import commits_between, series_of
 from roofline.model.points import Point
 from roofline.plots.style import NoFigure, style_for
