@@ -210,9 +210,9 @@ def reason(finding: CheckedBound) -> str | None:
         return f"something else used the machine: {why}: measure again on a quieter one"
     fraction = {"roof": finding.roof, "speed_of_light": finding.speed_of_light}.get(worst.what)
     if fraction is not None and fraction.timing is None:
-        return "one window doesn't tell how well its time is known: measure several (--repeats 3)"
+        return "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)"
     if fraction is not None and not fraction.timed:
-        return "the time is known to no better than itself: leave the machine alone, and measure longer (--max-time)"
+        return "the time is known to no better than itself: leave the machine alone, and measure longer (--roofline-max-time)"
     for doubt in filter(None, map(_doubtful_roofs, finding.points)):
         return doubt
     point = finding.points[-1]
