@@ -1,20 +1,16 @@
 """A case's fraction of its roof or of the speed of light, and how well the measurement knows it.
 
-Both are worked out from the counted work, a time and roofs, and the last two leave a session's own fraction open:
+Two things leave a session's own fraction open:
 
 - **timing**: the margin that the session reached (`Timing.margin`; where none can be claimed, the deviation of its
-  rounds). Of a session whose rounds, or whose cases, were mostly disturbed from outside it isn't known: by such a time
-  no floor is shown to be missed.
+  rounds). Of a session whose rounds, or whose cases, were mostly disturbed from outside it isn't known.
 - **roofs**: a roof is the best of its samples. By the worst of them (value x (1 - spread)) the same time is a larger
   fraction; this is the share by which. A roof that was sampled once shows no spread, and that is said.
 
-Of several sessions the case's fraction is the median, and the sessions themselves bound what is left open of it: each
-lies above the true median by a chance of 1/2, so that it is unlikely to be beyond nearly all of them. The bound is the
-session above which so few lie by a chance of one in `ONE_IN` at most, and that by its own margin and its own roofs'
-worst samples; with fewer than eight sessions it is the highest (the interval of a quantile by order statistics: W. J.
-Conover, "Practical Nonparametric Statistics", 3rd edition (1999), section 3.2). So nothing is assumed of how sessions
-scatter, a slower session more never raises the bound, however badly it knows its time, and what every session misses
-isn't held.
+Of several sessions the case's fraction is the median. What is left open of it is bounded by the session above which so
+few lie by a chance of one in `ONE_IN` at most, were the median the true one, by its own margin and its own roofs' worst
+samples; with fewer than eight sessions it is the highest (the interval of a quantile by order statistics: W. J.
+Conover, "Practical Nonparametric Statistics", 3rd edition (1999), section 3.2). Nothing is assumed of how they scatter.
 """
 
 from __future__ import annotations

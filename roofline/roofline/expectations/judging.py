@@ -1,21 +1,15 @@
 """Expectations held against points: a finding for each case and expectation, each part of it judged by itself.
 
-- The bound is **held** where every session has it, **failed** where every session is bound by something else, and **not
-  evaluable** where a session's bound is undetermined (near the knee, no roofs, ...) or sessions differ.
+- The bound is **held** where every session has it, **failed** where every session has another, else **not evaluable**.
 - A floor is **failed** where the fraction lies below it by more than the measurement leaves open (see `fraction`), and
-  else held. It is not evaluable where there is no such fraction, where it lies below and nothing tells how well the
-  time is known, or it may be more than twice what was found, and where the time is known to no better than itself.
-- A finding is failed where a part is; else not evaluable where a part is; else held.
-- An expectation that was worked out on another machine of the same name, or from another work under the same id, is not
-  evaluable: it says nothing of this one. Nor does one of a result that was edited to something none may be.
-- What doesn't hold, and does by the roofs that the expectation was locked under, is not evaluable: the roofs changed.
-- A case is not evaluable where half or more of its sessions have no usable row of it: invalid, or not measured. What is
-  left of them is no measurement of the case. Fewer are left out, and that is reported.
-- A case that the file expects on this device and that isn't in the results is **not measured**, and so is one that was
-  to be measured and failed in every session, though others of its pattern are there. The devices are those that the
-  results are of, be it that nothing but roofs came to be measured on one. An entry of another machine expects no case
-  of this one: it is counted among those that are for others.
-- An entry is **not applicable** where all of its cases were skipped, as where the device can't run their precision.
+  else held. It is not evaluable without such a fraction, below the floor with a time of which nothing tells how well it
+  is known, or that leaves open more than twice what was found, and with a time that is known to no better than itself.
+- The worst part counts: failed, not evaluable, held.
+- Not evaluable is, too, an expectation of another machine or other work under the same name, one that was edited to
+  something none may be, one that holds by the roofs it was locked under, and a case of which half or more of the
+  sessions have no usable row. Fewer are left out, and that is reported.
+- A case that the file expects on this device and that isn't in the results, or failed in every session, is **not
+  measured**; an entry of which all cases were skipped is **not applicable**. Entries of other machines are counted.
 - Where the file knows the machine, by an entry of its fingerprint, nothing is judged by entries of its namesakes.
 """
 

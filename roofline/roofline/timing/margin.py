@@ -1,38 +1,23 @@
 """The margin: the distance of the median of the rounds from the median of a very long run.
 
-Step times of real machines are not independent draws. They drift over seconds and minutes, they come in levels, they
-are interrupted; and a loop that stops as soon as its margin looks small picks the moments at which it is too small.
-Margins that allow for none of this, or only for correlation shorter than the run, hold in about half of the runs.
+Step times drift, come in levels and are interrupted; and a loop that stops as soon as its margin looks small picks the
+moments at which it is too small. Margins that allow for none of this hold in about half of the runs.
 
-Rounds far out are drawn in first, to `OUTLYING` deviations from the median, and the deviation is that of the nearest
-three quarters of the rounds. That leaves the median where it is: how well it is known doesn't hang on how long a pause
-took, as it does for the mean. What is left is treated as for a mean, and made `MEDIAN_OVER_MEAN` times as wide, by
-which the median of normal noise is the less certain of the two.
-
-The estimate is made of two parts that are added:
+Rounds far out are drawn in first, to `OUTLYING` deviations from the median, with the deviation of the nearest three
+quarters of the rounds: the median stays where it is, and how long a pause took doesn't count. What is left is treated
+as for a mean, and made `MEDIAN_OVER_MEAN` times as wide. The estimate is the sum of two parts:
 
 1. *What the rounds show.* The slow end of the series, its first 40 cosine coefficients (DCT-II), is compared with 13
    spectra: white, and white beside 1/f, 1/f^2 (wandering) or 1/f^4 (a trend) of four strengths. Under each of them the
-   coefficients are independent and normal, their scale is unknown, and the error of the mean *for the long run* is
-   known up to that scale; it includes what a run can't see, the part of the spectrum below one cycle a run (down to a
-   hundredth of that for 1/f; steeper spectra, which would have no mean otherwise, are cut off sooner). The spectra are
-   weighed by how well they explain the coefficients, and the margin is a quantile of the resulting mixture of t
-   distributions. Noise without memory gets two to three times the textbook's margin after 100 rounds, for slow parts
-   that it might hide; a series that drifts gets one many times as wide.
-2. *What no round shows.* A run in which nothing happened says little of slow stretches that come rarely: `UNSEEN_S` of
-   time lost may always have been missed. So a run of 5 s can't claim less than 1 %.
+   coefficients are independent and normal, and the error of the mean *for the long run*, with the part of the spectrum
+   below one cycle a run, is known up to their scale. The spectra are weighed by how well they explain the coefficients,
+   and the margin is a quantile of the resulting mixture of t distributions.
+2. *What no round shows.* `UNSEEN_S` of time lost may always have been missed. So a run of 5 s can't claim less than 1 %.
 
-The approach (low-frequency cosine coefficients, a mixture over the unknown persistence, prediction of a long-run mean)
-follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic Studies 83
-(2016); the use of few cosine coefficients with a t quantile, U. Mueller, "HAC Corrections for Strongly Autocorrelated
-Time Series", Journal of Business & Economic Statistics 32 (2014). Weights, strengths and `UNSEEN_S` were chosen on
-synthetic series (white, autoregressive, 1/f, bursts, levels, slow waves) and one recording.
-
-Measured with the product's own loop deciding when to stop (``benchmarks/margin_coverage.py``, asked for 1 % at 95 %
-within 10 s, 12 runs of each series): the true median lay within the margin in all runs that claimed one on six
-recorded workloads, alone and beside other programs, and in 99.0 % of the runs on 16 synthetic series. The weakest are
-1/f noise of 3 % and levels held for 3 s (11 of 12 each), which a run of 10 s may catch once. No margin foresees that
-another program starts after the run: beside programs that came and went nine runs in ten claimed nothing.
+The approach follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic
+Studies 83 (2016), and U. Mueller, "HAC Corrections for Strongly Autocorrelated Time Series", Journal of Business &
+Economic Statistics 32 (2014). Weights, strengths and `UNSEEN_S` were chosen on synthetic series and one recording;
+``benchmarks/margin_coverage.py`` measures how often the margin holds.
 """
 
 from __future__ import annotations

@@ -2,16 +2,11 @@
 
 The *level* of a session is the median over its cases of how far each lies from the middle of its own two sides (of
 logarithms): up to half of the cases may have changed by themselves and hardly move it. Cases of one session share its
-hour, so they are no draws of their own: levels are compared as the sessions of one case more are, with the same prior
-and the same drift (`roofline.comparison.effects.effect`), and many cases only make them steadier as far as they
-show it.
+hour, so levels are compared as the sessions of one case more are (`roofline.comparison.effects.effect`). What a case
+did beside that is its own. Where more than a few cases differ from the others so, nothing is shared.
 
-What a case did beside that is its own: its sessions over their levels, compared as any case's. Where more than a few
-cases differ from the others so, nothing is shared.
-
-In an hour full of other programs the machine itself changes between the sides, and nothing tells that from the code.
-Where much of what the sessions measured was left out as disturbed, a shared change is *certain* only if it is shown
-among the tests of all cases, too: of recorded sessions of unchanged code by a test of its own alone 9 % seemed slower.
+In an hour full of other programs the machine itself changes between the sides. Where much of what the sessions measured
+was left out as disturbed, a shared change is *certain* only if it is shown among the tests of all cases, too.
 """
 
 from __future__ import annotations

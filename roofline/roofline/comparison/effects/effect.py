@@ -1,17 +1,14 @@
 """How far two sides differ, and how well that is known: sessions over rounds, and what is known of sessions before.
 
 The model: the logarithm of what a session observes is the case's true one, plus the session's own deviation (another
-process, another hour), plus what its rounds leave open. Sessions of a side are draws of it. Their scatter is estimated
-from both sides together and moderated by what is known beforehand: a scaled inverse chi-squared distribution, as in
-G. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments",
-Statistical Applications in Genetics and Molecular Biology 3 (2004). With a single session a side nothing but the prior
-tells how far sessions scatter; with many it hardly matters.
+process, another hour), plus what its rounds leave open. The scatter of a side's sessions is estimated from both sides
+together and moderated by what is known beforehand: a scaled inverse chi-squared distribution, as in G. Smyth, "Linear
+Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments", Statistical
+Applications in Genetics and Molecular Biology 3 (2004). With a single session a side nothing but the prior tells it.
 
 Machines drift over hours: between sides that were taken one after the other lies a drift that no scatter within a side
-shows, and more sessions don't make smaller. It is taken to be in proportion to the scatter. Sessions of a side that
-followed one another make a block, and what the hour adds is taken to be one draw for each block: it averages out the
-more, the more blocks a side is made of and the more alike they are. A session of the base added after the new side has
-run is a block, but hardly weighs.
+shows, and more sessions don't make smaller. It is taken to be in proportion to the scatter, one draw for each block of
+a side's sessions that followed one another: it averages out the more, the more and the more alike the blocks are.
 """
 
 from __future__ import annotations

@@ -1,26 +1,19 @@
 """What turns taken by two processes show: a case's ratio in each pair of processes, and over several such pairs.
 
-Two processes that take turns see the same hour, so the machine's drift is in both and their ratio is free of it. What
-stays is each side's own: its addresses, its heap, the pages it was given. Such an offset lasts as long as the model,
-and no number of turns shows it: from one building of the model to the next in the same process, a ResNet-18's training
-steps lay 3 % apart (standard deviation). So the models are built several times in a process, and a case is measured in
-several pairs of fresh processes. What is assumed is the one-sample form of `roofline.comparison.effects.effect`: the
-logarithm of a pair's ratio (the mean over its buildings) is the case's true one, plus the pair's own deviation, plus
-what its buildings and turns leave open; the scatter of the pairs is moderated by what is known of it beforehand.
+Two processes that take turns see the same hour, so their ratio is free of the machine's drift. What stays is each
+side's own offset: its addresses, its heap, its pages. It lasts as long as the model, so models are built several times
+in a process, and a case is measured in several pairs of fresh processes. The logarithm of a pair's ratio (the mean over
+its buildings) is the case's true one, plus the pair's own deviation, plus what its buildings and turns leave open; the
+scatter of the pairs is moderated by what is known beforehand, as in `roofline.comparison.effects.effect`.
 
-What is known beforehand is known of machines that are left alone. Three or four pairs that happen to agree must not
-pass for knowledge where it doesn't hold, and there are two signs of that. Where most turns were disturbed from outside,
-processes are taken to scatter by `BUSY_DEVIATION` instead. And where the pairs lie further apart than the prior has it,
-the prior counts for less, down to nothing: the moderation is for variances that are draws of it, and for one that isn't
-the number of degrees of freedom is too high and the error too small (B. Phipson, S. Lee, I. Majewski, W. Alexander and
-G. Smyth, "Robust Hyperparameter Estimation Protects against Hypervariable Genes and Improves Power to Detect
-Differential Expression", Annals of Applied Statistics 10 (2016), do the same for genes).
+That is known of machines that are left alone. Where most turns were disturbed from outside, processes are taken to
+scatter by `BUSY_DEVIATION`. Where the pairs lie further apart than the prior has it, the prior counts for less, down to
+nothing (B. Phipson, S. Lee, I. Majewski, W. Alexander and G. Smyth, "Robust Hyperparameter Estimation Protects against
+Hypervariable Genes and Improves Power to Detect Differential Expression", Annals of Applied Statistics 10 (2016)).
 
-The verdict is looked at after each pair of processes, and measuring stops when there is one. Each look is one more
-chance to be wrong, so each is made at a confidence of its own, and what they may be wrong adds up to what all together
-may (Bonferroni's inequality). Most of it is kept for the last look, `LAST_LOOK`: it knows most, and what is clear
-before needs little (K. K. G. Lan and D. L. DeMets, "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70
-(1983), call it a spending function). Between the turns of a pair nobody looks.
+The verdict is looked at after each pair, and measuring stops when there is one. What the looks may be wrong adds up to
+what all together may (Bonferroni's inequality), and most of it, `LAST_LOOK`, is kept for the last one (K. K. G. Lan and
+D. L. DeMets, "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70 (1983), call it a spending function).
 """
 
 from __future__ import annotations
