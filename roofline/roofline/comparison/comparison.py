@@ -97,14 +97,12 @@ def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None =
     :raises ReadError: by roof, a side of several machines.
     """
     matching = match(base, new, settings.by)
-    judged = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
-    family = [one for one in judged if one.other_unit is None]
+    family = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
     earlier = earlier or Earlier()
     used = _judged_by(earlier.learned, family)
     common = _common(family, settings, matching.cases, used)
     cases = [_not_judged(case, settings) for case in matching.cases if case.standing != "matched"]
     cases += [one.compared(verdict) for one, verdict in zip(family, _verdicts(family, settings), strict=True)]
-    cases += [one.not_comparable(one.other_unit) for one in judged if one.other_unit is not None]
     return Comparison(
         settings=settings,
         cases=tuple(sorted(cases, key=_worst_first)),

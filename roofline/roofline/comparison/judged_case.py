@@ -31,9 +31,6 @@ from roofline.text.units import significant, some_of
 BIMODAL_SHARE = 0.5
 """A side of which so many sessions or more fall into two clusters each has no time to be judged by."""
 
-_UNIT = 1000.0
-_UNIT_TOLERANCE = 1.5
-
 Outcome = FigureOutcome | Literal["removed", "not comparable", "invalid", "new"]
 OUTCOMES: tuple[Outcome, ...] = (
     *("slower", "more", "removed", "not comparable", "invalid"),
@@ -207,20 +204,6 @@ class JudgedCase:
         """Take the case's own effect beside a change that all cases share."""
         self._as = partial(self._as, own=own, apart=apart)
 
-    @property
-    def other_unit(self) -> str | None:
-        """Why the difference is that of two units of time, and not of two versions of the code; None where it isn't."""
-        larger = math.exp(abs(self.effect.log_ratio))
-        if not any(_UNIT**power / _UNIT_TOLERANCE <= larger <= _UNIT**power * _UNIT_TOLERANCE for power in (1, 2, 3)):
-            return None
-        words = ("long", "short", " of time") if self._figure.is_time else ("much", "little", "")
-        of_base = measured(self._base, self._match.base, self._settings.figure)
-        of_new = measured(self._new, self._match.new, self._settings.figure)
-        return (
-            f"{significant(larger)} times as {words[self.effect.log_ratio < 0]}: a file in another unit{words[2]}?"
-            f" ({of_base}, {of_new}). If it is real, make the baseline anew"
-        )
-
     def compared(self, verdict: Verdict) -> Compared:
         if (bimodal := self._bimodal()) is not None:
             return self._as(outcome="inconclusive", why=bimodal)
@@ -228,16 +211,13 @@ class JudgedCase:
             why = f"no difference that matters, but not in every session: {self._match.why_missing}"
             return self._as(outcome="inconclusive", why=why)
         if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
-            return self.not_comparable(changed)
+            return self._as(outcome="not comparable", why=changed)
         return self._as(
             outcome=self._figure.outcome(verdict.kind),
             why=verdict.why,
             by_figures=verdict.by_figures,
             more_sessions=verdict.more_sessions,
         )
-
-    def not_comparable(self, why: str) -> Compared:
-        return self._as(outcome="not comparable", why=why)
 
     def _changed_roofs(self) -> str | None:
         """Why a difference by roof is that of the roofs; None where the step times differ, too."""

@@ -31,9 +31,9 @@ Standing = Literal["matched", "new", "removed", "invalid", "disturbed", "not com
 TOO_MANY = 0.5
 """Of the new side's sessions: with so many or more unusable the case counts as invalid, or as removed."""
 
-LARGEST_SCATTER = 100.0
-"""Slowest over fastest session of a side beyond which they contradict each other: code that didn't change, on one
-machine, is not as far apart, but times in another unit are."""
+OTHER_UNIT = 500.0
+"""Slowest over fastest session of a case from which on they are of two units (milliseconds are 1000 times as many), and
+not of two versions of the code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +302,7 @@ def _both(case: _Case, base: _Sessions, new: _Sessions, by: By, figure: FigureNa
     if why is None and counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
         why = f"other work: {counted}"
-    why = why or _contradiction("baseline", fitting, figure) or _contradiction("new", new.usable, figure)
+    why = why or _other_unit([*fitting, *new.usable], figure)
     if why is not None:
         return because(standing="not comparable", why=why)
     differing = ((one, _difference(one, new.usable[0], by)) for one in base.usable)
@@ -326,16 +326,15 @@ def _unchecked(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> s
     return f"not proven: no check of {names} in {some_of(list(lacking), 1)}, the baseline has it"
 
 
-def _contradiction(side: str, results: Sequence[SessionResult], figure: FigureName) -> str | None:
-    """Why a side's sessions can't all be of one case in one unit; None where they can."""
-    fastest, slowest = (pick(results, key=lambda one: one.value) for pick in (min, max))
-    factor, show = slowest.value / fastest.value, FIGURES[figure].show
-    if factor <= LARGEST_SCATTER:
+def _other_unit(results: Sequence[SessionResult], figure: FigureName) -> str | None:
+    """Why the sessions can't all be of one unit; None where they can."""
+    least, most = (pick(results, key=lambda one: one.value) for pick in (min, max))
+    factor, show = most.value / least.value, FIGURES[figure].show
+    if factor < OTHER_UNIT:
         return None
     return (
-        f"cannot compare: {side}: sessions of one side differ by a factor of {significant(factor)}: another unit?"
-        f" ({show(fastest.value)} in {fastest.run.file}, {show(slowest.value)} in"
-        f" {slowest.run.file})"
+        f"{show(most.value)} in {most.run.file} is {significant(factor)} times the {show(least.value)} in"
+        f" {least.run.file}: a file in another unit? If it is real, make the baseline anew"
     )
 
 
