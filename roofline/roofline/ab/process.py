@@ -21,9 +21,9 @@ LAST_LINES = 8
 GRACE_S = 5.0
 """Time to end by itself, once its pipes are closed."""
 
-PREPARING_S = 600.0
-"""Limit of what has no length that one could know: to collect the tests, to build, compile and warm up a model, to
-prove and count. Compiling is the longest of it, and takes minutes at most."""
+ANSWER_S = 600.0
+"""Limit of an answer: to collect the tests, to build, compile and warm up a model, to take a turn, to prove and count.
+Compiling is the longest of it, and takes minutes at most."""
 
 
 class ProcessFailed(CannotMeasure):
@@ -84,7 +84,7 @@ class MeasuringProcess:
 
         :raises ProcessFailed: it has ended, or is of a version that can't be talked to.
         """
-        hello = self.receive(PREPARING_S, "collecting the tests")
+        hello = self.receive("collecting the tests")
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL:
             raise ProcessFailed(
                 f"{self.side.name}: the plugin of {self.side.what} takes turns in another way than this one. "
@@ -99,20 +99,19 @@ class MeasuringProcess:
         except Closed:
             raise self._ended() from None
 
-    def receive(self, limit_s: float, doing: str) -> Message:
-        """Wait for its next message.
+    def receive(self, doing: str) -> Message:
+        """Wait for its next message. A process that sends nothing for `ANSWER_S` is ended.
 
-        :param limit_s: seconds. A process that sends nothing by then is ended.
         :param doing: what it has to do before it answers, for the message: ``preparing test_it.py::test_it``.
         :raises ProcessFailed: it has ended, or sent nothing in that time.
         """
         try:
-            return self._channel.receive(limit_s)
+            return self._channel.receive(ANSWER_S)
         except Closed:
             raise self._ended() from None
         except TimedOut:
             self._kill()
-            raise self._failed(f"did not answer for {limit_s:g} s {doing}, and was ended") from None
+            raise self._failed(f"did not answer for {ANSWER_S:g} s {doing}, and was ended") from None
         except Unreadable as error:
             raise ProcessFailed(f"{self.side.name}: says what makes no sense here: {error}") from error
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from roofline.ab.messages import Agreed, Begin, Done, Enough, Message, Next, Ready, Took, Turn
-from roofline.ab.process import PREPARING_S, MeasuringProcess, ProcessFailed
+from roofline.ab.process import MeasuringProcess, ProcessFailed
 from roofline.comparison.effects.paired import SIDES, PairTurns, SideName
 from roofline.comparison.sides.workload import workload_changes
 
@@ -21,13 +21,6 @@ BUILDS = 12
 
 LEAST_TURNS_A_BUILD = 2
 """Their median alone is used, and how far it is off shows beside the other buildings."""
-
-HANGING = 50.0
-"""A turn that takes so many times as long as the side's longest before it is taken to hang,"""
-
-HANGING_S = 60.0
-"""once this time is over, too: machines that others use stand still for seconds, and a step of a millisecond is no
-reason to give up after one."""
 
 Clock = Callable[[], float]
 Processes = Mapping[SideName, MeasuringProcess]
@@ -93,8 +86,6 @@ class _Test:
         self.test = test
         self.on_files = on_files
         self.clock = clock
-        self.longest_s: dict[SideName, float] = {}
-        """Of each side, the longest turn so far."""
         self._order = order
         self._builds: list[_Build] = []
 
@@ -193,7 +184,7 @@ class _Build:
         start = self._test.clock()
         for name in self._order:
             self._send(name, messages[name])
-            self._receive(name, PREPARING_S, "preparing")
+            self._receive(name, "preparing")
         self.problem = self._another_workload()
         return self._test.clock() - start
 
@@ -211,7 +202,8 @@ class _Build:
         order, pairs, start = tuple(self._order), 0, self._test.clock()
         while True:
             for name in order:
-                self._take_turn(name)
+                self._send(name, Turn())
+                self._receive(name, "in a turn of")
                 if name in self.done:
                     return self._test.clock() - start
             order, pairs = order[::-1], pairs + 1
@@ -229,27 +221,19 @@ class _Build:
         for name in self._order:
             if name not in self.done:
                 self._send(name, Enough(last=self.last))
-                self._receive(name, PREPARING_S, "proving and counting")
+                self._receive(name, "proving and counting")
         self.problem = self.problem or self._problem()
-
-    def _take_turn(self, name: SideName) -> None:
-        longest_s = self._test.longest_s.get(name)
-        limit_s = PREPARING_S if longest_s is None else max(HANGING_S, round(HANGING * longest_s))
-        start = self._test.clock()
-        self._send(name, Turn())
-        self._receive(name, limit_s, "in a turn of")
-        self._test.longest_s[name] = max(longest_s or 0.0, self._test.clock() - start)
 
     def _send(self, name: SideName, message: Message) -> None:
         self._test.processes[name].send(message)
 
-    def _receive(self, name: SideName, limit_s: float, doing: str) -> None:
+    def _receive(self, name: SideName, doing: str) -> None:
         """Keep what a side answers.
 
         :raises ProcessFailed: it has ended, hangs, or speaks of another test.
         """
         test = self._test.test
-        message = self._test.processes[name].receive(limit_s, f"{doing} {test}")
+        message = self._test.processes[name].receive(f"{doing} {test}")
         if isinstance(message, Took):
             self.times[name].append(message.wall_s)
         elif isinstance(message, Ready) and message.test == test:

@@ -23,8 +23,7 @@ def case_of(test: str) -> str:
 
 
 class Table:
-    """Where two fakes sit: the clock they share, what was said in which order, and how long whoever listened would have
-    waited for what.
+    """Where two fakes sit: the clock they share, what was said in which order.
 
     :param round_s: of a side's rounds (``new``), or of those in one test (``new b``), in turn, endlessly; else 0.1.
     """
@@ -32,7 +31,6 @@ class Table:
     def __init__(self, **round_s: Sequence[float]) -> None:
         self.now = 0.0
         self.heard: list[str] = []
-        self.waited: list[tuple[str, float]] = []
         self._times = {name: cycle(times) for name, times in round_s.items()}
         self._usual = cycle((0.1,))
 
@@ -117,8 +115,7 @@ class FakeProcess:
         if answer is not None:
             self._answers.append(answer)
 
-    def receive(self, limit_s: float, doing: str) -> Message:
-        self._table.waited.append((f"{self._name} {doing}", limit_s))
+    def receive(self, doing: str) -> Message:
         if self._dead:
             raise ProcessFailed(f"{self._name}: ended")
         return self._answers.pop(0)

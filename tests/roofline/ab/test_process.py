@@ -47,13 +47,14 @@ def start(tmp_path: Path) -> Start:
     return started
 
 
-def test_one_that_hangs_is_ended_with_all_that_it_started(start: Start) -> None:
+def test_one_that_hangs_is_ended_with_all_that_it_started(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it says before is heard; then the message tells how long it was waited for, in what, and its last words."""
     with start(SPEAKS.format(end="time.sleep(600)")) as process:
-        took = process.receive(60.0, "preparing a")
+        took = process.receive("preparing a")
         assert isinstance(took, Took)
+        monkeypatch.setattr("roofline.ab.process.ANSWER_S", 0.25)
         with pytest.raises(ProcessFailed) as failed:
-            process.receive(0.25, "in a turn of test_it.py::test_it[a]")
+            process.receive("in a turn of test_it.py::test_it[a]")
     assert str(failed.value) == (
         "new (the new): its pytest did not answer for 0.25 s in a turn of test_it.py::test_it[a], and was ended. "
         "The last it wrote:\n  | last words"
@@ -66,7 +67,7 @@ def test_nobody_outlives_it(end: str, start: Start, monkeypatch: pytest.MonkeyPa
     """However it ends: what its tests started and left behind would run beside the next turns."""
     monkeypatch.setattr("roofline.ab.process.GRACE_S", 0.25 if "sleep" in end else 5.0)
     with start(SPEAKS.format(end=end)) as process:
-        took = process.receive(60.0, "preparing a")
+        took = process.receive("preparing a")
         assert isinstance(took, Took)
     assert _is_gone(int(took.wall_s))
 
@@ -85,7 +86,7 @@ def _is_gone(process: int) -> bool:
 
 
 def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roofline.ab.process.PREPARING_S", 0.25)
+    monkeypatch.setattr("roofline.ab.process.ANSWER_S", 0.25)
     with (
         start("time.sleep(600)") as process,
         pytest.raises(ProcessFailed, match=r"did not answer for 0\.25 s collecting the tests, and was ended"),
@@ -99,7 +100,7 @@ def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch
 def test_one_that_ends_is_not_waited_for(end: str, how: str, start: Start) -> None:
     """The message says how it ended, then what it wrote last."""
     with start(end) as process, pytest.raises(ProcessFailed, match=how) as failed:
-        process.receive(600.0, "preparing a")
+        process.receive("preparing a")
     assert str(failed.value).endswith("The last it wrote:\n  | last words")
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.ab.messages import Message, Took
-from roofline.ab.process import PREPARING_S
-from roofline.ab.turn_taking import BUILDS, HANGING, HANGING_S, LEAST_TURNS, TurnsOfTest, alternate
+from roofline.ab.turn_taking import BUILDS, LEAST_TURNS, TurnsOfTest, alternate
 from tests.roofline.ab.fakes import FakeProcess, Table
 
 
@@ -134,35 +133,6 @@ def test_a_failed_proof_makes_it_incomparable() -> None:
     """The turns are taken; the reason says which side and why."""
     (met,) = duel(Table(), new={"fails": {"a": "failed: precision: ran in tf32"}})
     assert (met.turns, met.problem) == (None, "new: failed: precision: ran in tf32")
-
-
-def test_nobody_is_waited_for_for_ever() -> None:
-    """A first turn may take any time, as preparing and proving may; a later one many times the longest before it on its
-    own side: the slower side isn't given up for the other's haste. Short ones have a minute all the same.
-    """
-    table = Table(base=(0.1,), new=(7.0, 5.0, 9.0, 5.0, 5.0))
-    duel(table, budget_s=1.0)
-    assert (HANGING, HANGING_S) == (50.0, 60.0)
-    assert [waited for waited in table.waited if waited[0].startswith("base")] == [
-        ("base preparing a", PREPARING_S),
-        ("base in a turn of a", PREPARING_S),
-        ("base in a turn of a", 60.0),
-        ("base proving and counting a", PREPARING_S),
-        *[
-            ("base preparing a", PREPARING_S),
-            *[("base in a turn of a", 60.0)] * 2,
-            ("base proving and counting a", PREPARING_S),
-        ]
-        * 2,
-    ]
-    assert [limit for doing, limit in table.waited if doing == "new in a turn of a"] == [
-        PREPARING_S,
-        350.0,
-        350.0,
-        450.0,
-        450.0,
-        450.0,
-    ]
 
 
 def test_marks_stay_with_their_turns() -> None:
