@@ -10,9 +10,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PREFIX = "roofline-ab-"
-"""What the names of the folders begin with in which a comparison makes its trees."""
-
 
 class GitError(RuntimeError):
     """Git can't do it. The message tells what it said."""
@@ -73,7 +70,6 @@ class Repository:
 
         :raises GitError: it can't be checked out, or a submodule isn't there.
         """
-        self._forget_lost()
         try:
             with ExitStack() as stack:
                 self._git("worktree", "add", "--detach", "--quiet", str(folder), commit.id)
@@ -86,16 +82,6 @@ class Repository:
             # where it isn't complete.
             shutil.rmtree(folder, ignore_errors=True)
             self._forget(folder)
-
-    def _forget_lost(self) -> None:
-        """Take from git's list the work trees of runs that were killed and whose folders are gone. Others that are
-        gone are the user's: perhaps they are on a disk that isn't mounted now.
-        """
-        for line in self._git("worktree", "list", "--porcelain").splitlines():
-            path = Path(line.removeprefix("worktree "))
-            ours = any(part.startswith(PREFIX) for part in path.parts)
-            if line.startswith("worktree ") and ours and not path.exists():
-                self._forget(path)
 
     def _forget(self, folder: Path) -> None:
         # Twice: once for changes in it, once more for a lock, which git itself sets while it makes one.

@@ -17,7 +17,6 @@ import click
 from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
-from roofline.ab.worktrees import PREFIX
 from roofline.cli.baseline_candidate import least_effect_option
 from roofline.cli.messages import NoData, WrongUsage
 from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command, together
@@ -101,5 +100,5 @@ def interruptible() -> Iterator[None]:
 def temporary_folder() -> Iterator[Path]:
     """Make a folder for trees and logs, and remove it at the end of the block."""
     # What a test left running may still write there.
-    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(prefix="roofline-ab-", ignore_cleanup_errors=True) as folder:
         yield Path(os.path.realpath(folder))

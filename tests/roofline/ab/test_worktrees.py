@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.worktrees import PREFIX, Commit, GitError, Repository
+from roofline.ab.worktrees import Commit, GitError, Repository
 from tests.roofline.ab.repository import Project
 
 
@@ -156,25 +156,6 @@ def test_git_does_not_hear_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     git.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert int(Repository(tmp_path).top.name) != os.getsid(0)
-
-
-def test_what_is_left_of_a_run_that_was_killed_is_forgotten(project: Project, tmp_path: Path) -> None:
-    """By the next one, when the folder is gone; locked, as git has it while it makes one, too. What the user has on a
-    disk that isn't mounted just now stays on git's list, and so does what another run uses.
-    """
-    for name in ("away/user", f"{PREFIX}killed/base", f"{PREFIX}running/base"):
-        (tmp_path / name).parent.mkdir()
-        project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / name))
-    project.git("worktree", "lock", str(tmp_path / f"{PREFIX}killed/base"))
-    for name in ("away", f"{PREFIX}killed"):
-        shutil.rmtree(tmp_path / name)
-    repository = Repository(project.root)
-    with repository.worktree(repository.find("HEAD"), tmp_path / "base"):
-        pass
-    listed = project.git("worktree", "list", "--porcelain")
-    assert [line.rpartition("/")[0].rpartition("/")[2] for line in listed.splitlines() if "worktree " in line] == [
-        *(tmp_path.name, "away", f"{PREFIX}running"),
-    ]
 
 
 def test_a_checkout_that_was_cut_off_leaves_nothing(project: Project, tmp_path: Path) -> None:
