@@ -99,14 +99,13 @@ class SideSummary:
     """A case on one side: geometric means over its sessions. ``value`` is of the figure that is compared, in its unit.
     Fractions are of the machine's own measured roofs.
 
-    Of all ``rounds`` of the sessions ``outliers`` are far longer than their session's median (see
+    Of the sessions' rounds ``outliers`` are far longer than their session's median (see
     `roofline.comparison.observations.observation.OUTLIER`), and the slowest is ``slowest_round`` times the median.
     """
 
     value: float
     fraction_of_roof: float | None
     fraction_of_speed_of_light: float | None
-    rounds: int
     outliers: int
     slowest_round: float
 
@@ -262,7 +261,6 @@ def _summary(side: Sequence[SessionResult]) -> SideSummary:
         value=values[0] if len({*values}) == 1 else statistics.geometric_mean(values),
         fraction_of_roof=_mean([seen.fraction_of_roof for seen in side]),
         fraction_of_speed_of_light=_mean([seen.fraction_of_sol for seen in side]),
-        rounds=sum(one.rounds for one in _observations(side)),
         outliers=sum(one.outliers for one in _observations(side)),
         slowest_round=max(one.slowest for one in _observations(side)),
     )

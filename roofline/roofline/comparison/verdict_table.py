@@ -17,7 +17,7 @@ from roofline.comparison.gate import (
     lines_of_unreadable,
     sentence_of,
 )
-from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome, SideSummary
+from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome
 from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.runs import (
     Identity,
@@ -313,23 +313,16 @@ def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
 
 
 def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Cases with rounds far longer than the median, which no verdict is of: how many on either side, and how long."""
-    lines = [
-        (
-            f"Outliers: {case.match.id}: {_of_rounds(case.base)} of the baseline, {_of_rounds(case.new)} of the new"
-            f" side took {OUTLIER:g} times the median or longer",
-            1,
-        )
+    """Rounds far longer than the median, which no verdict is of: in how many cases, and how long the longest is."""
+    slowest = {
+        case.match.id: max(case.base.slowest_round, case.new.slowest_round)
         for case in comparison.cases
         if case.base is not None and case.new is not None and case.base.outliers + case.new.outliers
-    ]
-    return first_lines("Outliers", lines, in_full=in_full)
-
-
-def _of_rounds(side: SideSummary) -> str:
-    """``6 of 180 rounds (up to 23.1 times)``."""
-    most = f" (up to {significant(side.slowest_round)} times)" if side.outliers else ""
-    return f"{side.outliers} of {side.rounds} rounds{most}"
+    }
+    if not slowest:
+        return []
+    names = named([f"{name} (up to {significant(times)} times)" for name, times in slowest.items()], in_full=in_full)
+    return [f"Outliers: rounds of {OUTLIER:g} times the median or longer in {counted(len(slowest), 'case')}: {names}"]
 
 
 def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
