@@ -72,9 +72,8 @@ class Comparison:
     @property
     def below_floor(self) -> tuple[Compared, ...]:
         """Matched cases that aren't slower, and of which no small slowdown could be: the floor is as long as they."""
-        floor_s = self.settings.floor_s
-        matched = (case for case in self.of(*MATCHED) if case.outcome != "slower" and case.base is not None)
-        return tuple(case for case in matched if case.base is not None and case.base.value <= floor_s)
+        matched = (case for case in self.of(*MATCHED) if case.outcome != "slower")
+        return tuple(case for case in matched if case.base is not None and case.base.value <= self.settings.floor_s)
 
     @property
     def one_session_a_side(self) -> bool:
