@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.common_factor import CommonFactor
-from roofline.comparison.judged_case import BETTER, MATCHED, Compared, measured
+from roofline.comparison.judged_case import BETTER, MATCHED, WORSE, Compared, measured
 from roofline.comparison.observations.machine_state import state_differences
 from roofline.comparison.observations.runs import (
     Identity,
@@ -227,9 +227,9 @@ def nothing_judged(comparison: Comparison) -> str:
 
 
 def _because(case: Compared) -> str:
-    """The numbers and the files, or the reason."""
+    """Of a case that is worse the numbers and the files, and the reason."""
     numbers = ""
-    if case.change is not None and case.base is not None and case.new is not None and case.outcome != "not comparable":
+    if case.outcome in WORSE and case.change is not None and case.base is not None and case.new is not None:
         sides = (
             f"{measured(case.base, case.match.base, case.figure)}, {measured(case.new, case.match.new, case.figure)}"
         )
@@ -280,12 +280,9 @@ def lines_of_missing(comparison: Comparison, *, in_full: bool) -> list[str]:
     return first_lines("sessions invalid or missing", lines, in_full=in_full)
 
 
-def lines_of(cases: Iterable[Compared], *, in_full: bool, numbers: bool = True) -> list[str]:
-    """Lines for cases of one verdict, those of one reason in one.
-
-    :param numbers: with the times and the files, where a case has them.
-    """
-    groups = grouped(cases, _because if numbers else lambda case: case.why).items()
+def lines_of(cases: Iterable[Compared], *, in_full: bool) -> list[str]:
+    """Lines for cases of one verdict, those of one reason in one."""
+    groups = grouped(cases, _because).items()
     lines = [
         (f"{group[0].kind}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
     ]

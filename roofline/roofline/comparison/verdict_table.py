@@ -9,20 +9,12 @@ from typing import Any
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
 from roofline.comparison.effects.verdict import MOST_SESSIONS
-from roofline.comparison.gate import (
-    lines_of,
-    lines_of_common,
-    lines_of_incomplete,
-    lines_of_missing,
-    lines_of_unreadable,
-    sentence_of,
-)
+from roofline.comparison.gate import found_in, lines_of, lines_of_common, sentence_of
 from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome
 from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.runs import (
     Identity,
     Run,
-    before_the_baseline,
     code_of,
     newest,
     other_code,
@@ -149,6 +141,9 @@ _MORE = (
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
 
+_IN_THE_ROWS = ("slower", "more", "inconclusive", "nothing to judge", "within the floor")
+"""Situations that the rows show, or only a gate."""
+
 _NOT_MATCHED: tuple[Outcome, ...] = ("new", "removed", "invalid", "not comparable")
 
 
@@ -182,22 +177,16 @@ def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[
         display=display(comparison),
         notes=[
             coverage(comparison),
+            *(line for situation, line in found_in(comparison, in_full=in_full) if situation not in _IN_THE_ROWS),
             *_reasons(comparison, in_full=in_full),
-            *_notes(comparison, in_full=in_full),
+            *lines_of_common(comparison, in_full=in_full, worse=False),
+            *_left_out(comparison, in_full=in_full),
+            *_counted(comparison, in_full=in_full),
+            *_outliers(comparison, in_full=in_full),
+            *sides(comparison, in_full=in_full),
             *([_MORE] if asks_for_more(comparison) else []),
         ],
     )
-
-
-def _notes(comparison: Comparison, *, in_full: bool) -> list[str]:
-    return [
-        *lines_of_common(comparison, in_full=in_full),
-        *lines_of_missing(comparison, in_full=in_full),
-        *_left_out(comparison, in_full=in_full),
-        *_counted(comparison, in_full=in_full),
-        *_outliers(comparison, in_full=in_full),
-        *sides(comparison, in_full=in_full),
-    ]
 
 
 def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
@@ -213,10 +202,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             " time; base and new are fractions of the measured roof"
         )
         lines += roofs_apart(base, new)
-    for name, runs in (("baseline", base), ("new side", new)):
-        lines += [*other_code(name, runs)]
-        lines += lines_of_incomplete(runs, in_full=in_full)
-    lines += before_the_baseline(base, new)
+    lines += other_code("baseline", base)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:
         shown = differing if in_full else differing[:_DIFFERENCES]
@@ -234,8 +220,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             f"{won[0].kind.capitalize()} by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it"
             " hides a later loss of as much"
         )
-    lines += first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)
-    return [*lines, *lines_of_unreadable(comparison.unreadable, in_full=in_full)]
+    return [*lines, *first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)]
 
 
 def _learned(comparison: Comparison) -> list[str]:
@@ -292,13 +277,13 @@ def _side(runs: Sequence[Run], names: Mapping[Identity, str]) -> str:
 
 
 def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
-    """Why cases have no other verdict, those of one reason in one line."""
-    explained = [case for case in comparison.cases if case.why and not case.by_figures and case.outcome != "new"]
-    lines: list[str] = []
-    for outcome in dict.fromkeys(case.outcome for case in explained):
-        of = [case for case in explained if case.outcome == outcome]
-        lines += lines_of(of, in_full=in_full, numbers=False)
-    return lines
+    """Why cases that pass have no other verdict."""
+    explained = [case for case in comparison.cases if case.why and not case.by_figures]
+    return [
+        line
+        for outcome in ("inconclusive", "same")
+        for line in lines_of([case for case in explained if case.outcome == outcome], in_full=in_full)
+    ]
 
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
