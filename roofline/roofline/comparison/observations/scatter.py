@@ -22,9 +22,6 @@ from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import significant
 from roofline.timing.step_time import mostly_disturbed
 
-_MOST_REASONS = 3
-"""Reported of a case."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter:
@@ -103,13 +100,10 @@ def observations(
 
 def left_out_notes(left_out: Mapping[str, Sequence[str]]) -> list[str]:
     """A line for each case with all that was left out of it, the most frequent reasons first."""
-    return [_note(case, Counter(reasons).most_common()) for case, reasons in left_out.items()]
-
-
-def _note(case: str, counts: Sequence[tuple[str, int]]) -> str:
-    shown = [f"{text} ({_times(count)} left out)" for text, count in counts[:_MOST_REASONS]]
-    rest = sum(count for _, count in counts[_MOST_REASONS:])
-    return f"{case}: {'; '.join((*shown, *([f'other reasons ({_times(rest)} left out)'] if rest else [])))}"
+    return [
+        f"{case}: {'; '.join(f'{why} ({_times(count)} left out)' for why, count in Counter(reasons).most_common())}"
+        for case, reasons in left_out.items()
+    ]
 
 
 def _observation(point: Point, disturbed: bool, with_error: bool) -> Observation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from roofline.comparison.effects.effect import SESSIONS, Prior
 from roofline.comparison.effects.verdict import Kind
@@ -18,6 +18,7 @@ from roofline.comparison.observations.observation import Observation, Unusable, 
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.reasons import why_not_recorded
+from roofline.show.tables import Follow
 from roofline.text.units import scaled, unit_of
 
 FigureName = Literal["step_time", "latency_p99", "compile_time", "energy", "peak_memory", "flop"]
@@ -61,7 +62,7 @@ def observe_figure(figure: ComparedFigure, record: Record, started_at: str) -> t
 
     :raises Unusable: the record has none, or no number to form a ratio with.
     """
-    values = {path: _at(record, path) for path in figure.paths}
+    values = {path: Follow(path, {})(record) for path in figure.paths}
     path = next((path for path, value in values.items() if value is not None), None)
     if path is None:
         why = dict.fromkeys(why_not_recorded(record, path) for path in figure.paths)
@@ -71,13 +72,6 @@ def observe_figure(figure: ComparedFigure, record: Record, started_at: str) -> t
         raise Unusable(f"{figure.title} of {value:g} {figure.unit}: no ratio can be formed with it")
     error = figure.error(record)
     return Observation(value=value, error=error, rounds=1, left_out=0, started_at=started_at), path
-
-
-def _at(record: Record, path: str) -> Any:
-    value: Any = record
-    for name in path.split("."):
-        value = None if value is None else getattr(value, name)
-    return value
 
 
 def _p99_error(record: Record) -> float | None:
