@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ _KINDS: dict[str, DeviceKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    number: int
-    cells: Sequence[str]
-
-
 def table_of(path: Path, text: str) -> tuple[tuple[StatedRow, ...], tuple[str, ...]]:
     """Read a table: its rows, and the columns, as they are headed, that no rule can look at.
 
@@ -49,29 +42,29 @@ def table_of(path: Path, text: str) -> tuple[tuple[StatedRow, ...], tuple[str, .
     lines = list(_lines(path, text))
     if not lines:
         raise ReadError(f"{path}: no line in it.")
-    header, body = lines[0], lines[1:]
-    columns = [plain(cell) for cell in header.cells]
+    (first, header), *body = lines
+    columns = [plain(cell) for cell in header]
     layouts = layouts_of(frozenset(columns))
     if not layouts:
-        found = some_of([cell.strip() or "(no name)" for cell in header.cells], _NAMED)
-        raise ReadError(f"{path}:{header.number}: a table of an unknown layout. Columns found: {found}. {needed()}")
+        found = some_of([cell.strip() or "(no name)" for cell in header], _NAMED)
+        raise ReadError(f"{path}:{first}: a table of an unknown layout. Columns found: {found}. {needed()}")
     if not body:
         raise ReadError(f"{path}: a header and no row.")
     for layout in layouts:
-        _refuse_doubles(layout, columns, f"{path}:{header.number}")
-    for line in body:
-        if len(line.cells) != len(columns):
+        _refuse_doubles(layout, columns, f"{path}:{first}")
+    for line, cells in body:
+        if len(cells) != len(columns):
             raise ReadError(
-                f"{path}:{line.number}: {len(line.cells)} cells under {len(columns)} columns. Is the file complete, and"
+                f"{path}:{line}: {len(cells)} cells under {len(columns)} columns. Is the file complete, and"
                 " are cells with a comma in quotes?"
             )
     rows = tuple(
-        _row(layout, dict(zip(columns, line.cells, strict=True)), str(path), line.number)
-        for line in body
+        _row(layout, dict(zip(columns, cells, strict=True)), str(path), line)
+        for line, cells in body
         for layout in layouts
     )
     free = layouts[0] if layouts in ((PLAIN,), (BESIDE_MAC,)) else None
-    unread = [cell.strip() for cell in header.cells if free is not None and not free.reads(plain(cell))]
+    unread = [cell.strip() for cell in header if free is not None and not free.reads(plain(cell))]
     return rows, tuple(filter(None, unread))
 
 
@@ -100,14 +93,15 @@ def number(text: str) -> Number | None:
     return rounded(value, 0.5 * 10.0 ** (int(match["exponent"] or 0) - len(match["part"] or "")))
 
 
-def _lines(path: Path, text: str) -> Iterator[_Line]:
+def _lines(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that has any."""
     first = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                yield _Line(number=reader.line_num, cells=cells)
+                yield reader.line_num, cells
     except csv.Error as error:
         raise ReadError(f"{path}:{reader.line_num}: not a CSV table ({error}).") from error
 

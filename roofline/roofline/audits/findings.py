@@ -10,6 +10,7 @@ from roofline.audits.auditing import Audit
 from roofline.audits.row import StatedRow
 from roofline.audits.rule import Contradiction, Rule
 from roofline.show.tables import Column, Table, number, words
+from roofline.text.units import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def findings_table(audit: Audit, *, verbose: bool = False) -> Table[Finding]:
     found.sort(key=lambda finding: files.index(finding.row.file))
     sentence = replace(words("arithmetic", "what contradicts what", _sentence), fill=True)
     return Table(
-        title=f"{len(found)} contradiction{'s' if len(found) != 1 else ''} found",
+        title=f"{counted(len(found), 'contradiction')} found",
         columns=_COLUMNS,
         rows=found,
         display=(words("place", "row", "row.place"), sentence) if found else (),
@@ -102,7 +103,7 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
         for row in (one.row, *one.others)
     }
     per_file = Counter(file for file, _ in flagged)
-    notes = [f"{file}: {_count(rows[file])}, {per_file[file]} in a contradiction" for file in files]
+    notes = [f"{file}: {counted(rows[file], 'row')}, {per_file[file]} in a contradiction" for file in files]
     notes += [
         f"{row.file}: {row.place}: {', '.join(row.nonfinite)}: no measurement, and not looked at"
         for row in audit.rows
@@ -114,7 +115,3 @@ def _notes(audit: Audit, files: Iterable[str], *, verbose: bool) -> list[str]:
         rest = f". Nothing to look at had {', '.join(idle)}" if verbose else ", -v names the others"
         notes.append(f"{of_all - len(idle)} of {of_all} rules had something to look at; --rules explains them{rest}")
     return notes
-
-
-def _count(rows: int) -> str:
-    return f"{rows} row{'' if rows == 1 else 's'}"
