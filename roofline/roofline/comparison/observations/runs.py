@@ -53,6 +53,7 @@ class Identity:
 _FINGERPRINT = "fingerprint"
 _PROCESSOR = "processor"
 _HOST = "host"
+_UNTOLD = "not recorded"
 
 _OF_A_MAC = ("i386", "arm")
 """What Python calls the processor of any Mac, by the architecture."""
@@ -114,34 +115,22 @@ def _gib(byte: int | None) -> str | None:
 
 
 def machine_difference(base: Identity, new: Identity) -> str | None:
-    """What shows that two machines are not the same, in words; None where nothing does."""
+    """What shows that two machines are not the same, or leaves open whether they are, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
-    if base.proven != new.proven:
-        return _not_known("new results" if base.proven else "baseline", [_FINGERPRINT])
-    differing = [name for name in of_base if name in of_new and of_base[name] != of_new[name]]
-    if not differing:
-        return None if base.proven else _left_open(of_base, of_new)
-    named = [name for name in differing if name != _FINGERPRINT]
-    if not named:
-        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
-        named = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]] or differing
-    return "another machine: " + ", ".join(f"{name} {of_new[name]}, baseline {of_base[name]}" for name in named)
-
-
-def _left_open(base: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    """What keeps two machines without a fingerprint from being one, though nothing differs of what they name."""
-    for side, own, other in (("baseline", base, new), ("new results", new, base)):
-        # The host's name counts only where there is no processor.
-        missing = [name for name in other if name not in own and not (name == _HOST and _PROCESSOR in own)]
-        if missing:
-            return _not_known(side, missing)
-    if not {_PROCESSOR, _HOST} & set(base):
+    differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
+    if base.proven and new.proven:
+        differing = [name for name in differing if name in of_base and name in of_new]
+    elif base.proven or new.proven:
+        differing = [_FINGERPRINT]
+    elif not {_PROCESSOR, _HOST} & of_base.keys() & of_new.keys() and not differing:
         return "whether it is the same machine is not known: neither processor nor host is recorded"
-    return None
-
-
-def _not_known(side: str, missing: Sequence[str]) -> str:
-    return f"whether it is the same machine is not known: of the {side} no {' and no '.join(missing)} is recorded"
+    if differing == [_FINGERPRINT]:
+        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
+        hashed = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]]
+        differing = hashed or differing
+    named = [name for name in differing if name != _FINGERPRINT] or differing
+    told = [f"{name} {of_new.get(name, _UNTOLD)}, baseline {of_base.get(name, _UNTOLD)}" for name in named]
+    return f"another machine: {', '.join(told)}" if told else None
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:
@@ -181,7 +170,7 @@ def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def _listed(values: Sequence[str]) -> str:
-    return " and ".join(values) if values else "not recorded"
+    return " and ".join(values) if values else _UNTOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
