@@ -24,10 +24,6 @@ _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".pyx", ".rs")
 """Suffixes of what they are built of."""
 
 
-class WrongCode(CannotMeasure):
-    """A side loaded code of the project that is not its own. The message says which, and what to do."""
-
-
 class LoadedCode:
     """The files that both sides have loaded so far.
 
@@ -41,7 +37,7 @@ class LoadedCode:
     def add(self, name: SideName, files: Iterable[str]) -> None:
         """Note that a side has loaded these files.
 
-        :raises WrongCode: one of them is the project's, but not from the side's own tree.
+        :raises CannotMeasure: one of them is the project's, but not from the side's own tree.
         """
         side = self._sides[name]
         other = self._sides["new" if name == "base" else "base"]
@@ -54,7 +50,7 @@ class LoadedCode:
                 or _is_a_copy(side.root, path)
                 or (side.python == other.python and _is_built_of(side.root, path))
             ):
-                raise WrongCode(
+                raise CannotMeasure(
                     f"{side.name} ({side.what}) loaded {path}, which is not of its own tree {side.root}: both sides "
                     "would run the same code. Put the tree's own folder first (pythonpath in the project's pytest "
                     "settings), uninstall the installed or editable copy (pip uninstall), or, where a module is "

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from roofline.ab.cases import AbCase, AbResult, CannotMeasure, Rules, judge_cases, measure_in_turns
-from roofline.ab.loaded_code import WrongCode
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
 from tests.roofline.ab.fakes import FakeProcess, Table, side
@@ -172,7 +171,7 @@ def test_a_side_that_does_not_start_ends_it() -> None:
 def test_the_wrong_code_ends_it_before_anything_is_measured() -> None:
     """What a side has loaded when its tests are collected is looked at first."""
     lab = Lab(new={"files": ["/b/package.py"]})
-    with pytest.raises(WrongCode, match="new"):
+    with pytest.raises(CannotMeasure, match="new"):
         lab.hold()
     assert lab.table.heard == []
 

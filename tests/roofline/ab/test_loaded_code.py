@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.loaded_code import LoadedCode, WrongCode
-from roofline.ab.side import Side
+from roofline.ab.loaded_code import LoadedCode
+from roofline.ab.side import CannotMeasure, Side
 from roofline.comparison.effects.paired import SIDES, SideName
 from tests.roofline.ab.fakes import side
 
@@ -45,7 +45,7 @@ FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
     ],
 )
 def test_code_of_the_project_from_elsewhere_is_refused(sides: dict[SideName, Side], tmp_path: Path, path: str) -> None:
-    with pytest.raises(WrongCode) as refused:
+    with pytest.raises(CannotMeasure) as refused:
         LoadedCode(sides).add("base", [str(tmp_path / path)])
     assert f"base (the base) loaded {tmp_path / path}, which is not of its own tree" in str(refused.value)
 
