@@ -115,39 +115,40 @@ def session_results(
             if record.device not in roofs:
                 roofs[record.device] = roofs_of(result, record.device, devices)
             over = roofs[record.device]
-            flags = flags_of(record, place(record, over))
-            if figure == "step_time":
-                yield _by_time(benchmark, record, run, flags)
-            else:
-                yield _by_figure(benchmark, record, run, flags, figure)
+            yield _with_record(benchmark, record, run, flags_of(record, place(record, over)), figure)
 
 
 def _without_record(benchmark: Benchmark, run: Run, figure: FigureName = "step_time") -> SessionResult:
-    empty = SessionResult(run=run, id=benchmark.name, test=benchmark.fullname, case=None, device=None, observation=None)
-    empty = replace(empty, params=benchmark.params)
-    if benchmark.fault is not None:
-        return replace(empty, problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
-    if figure != "step_time":
-        return replace(empty, problem=f"no record, so no {FIGURES[figure].title}", problem_kind=FIGURE)
-    try:
-        observation = observe_stats(benchmark.stats, run.when)
-    except Unusable as error:
-        return replace(empty, problem=str(error), problem_kind=TIMES)
-    least, most = benchmark.stats.min_s, benchmark.stats.max_s
-    return replace(
-        empty,
-        observation=observation,
-        value=observation.value,
-        fastest_s=math.nan if least is None else least,
-        slowest_s=math.nan if most is None else most,
+    stats = benchmark.stats
+    seen = partial(
+        SessionResult,
+        run=run,
+        id=benchmark.name,
+        test=benchmark.fullname,
+        case=None,
+        device=None,
+        observation=None,
+        params=benchmark.params,
     )
+    if benchmark.fault is not None:
+        return seen(problem=f"record not read: {benchmark.fault}", problem_kind=RECORD)
+    if figure != "step_time":
+        return seen(problem=f"no record, so no {FIGURES[figure].title}", problem_kind=FIGURE)
+    try:
+        observation = observe_stats(stats, run.when)
+    except Unusable as error:
+        return seen(problem=str(error), problem_kind=TIMES)
+    least, most = (math.nan if end is None else end for end in (stats.min_s, stats.max_s))
+    return seen(observation=observation, value=observation.value, fastest_s=least, slowest_s=most)
 
 
-def _seen(benchmark: Benchmark, record: Record, run: Run) -> partial[SessionResult]:
-    """What a row says whatever is compared. Of thousands of rows `dataclasses.replace` would take as long as reading
-    them.
-    """
-    return partial(
+def _with_record(
+    benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...], name: FigureName = "step_time"
+) -> SessionResult:
+    """What scatters is left out where most rounds were disturbed."""
+    figure, by_time = FIGURES[name], name == "step_time"
+    # Of thousands of rows `dataclasses.replace` would take as long as reading them.
+    seen = partial(
         SessionResult,
         run=run,
         id=record.case.id,
@@ -158,52 +159,28 @@ def _seen(benchmark: Benchmark, record: Record, run: Run) -> partial[SessionResu
         counted=_counted(record),
         checks=frozenset(check.name for check in record.checks),
     )
-
-
-def _kept_out(seen: partial[SessionResult], flags: tuple[Flag, ...]) -> SessionResult | None:
-    why = why_kept_out(flags)
-    return None if why is None else seen(problem=why, problem_kind=why.partition(":")[0])
-
-
-def _by_figure(
-    benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...], name: FigureName
-) -> SessionResult:
-    """A figure that is one value of the session. What scatters is left out where most rounds were disturbed."""
-    figure, seen = FIGURES[name], _seen(benchmark, record, run)
-    kept_out = _kept_out(seen, flags)
+    kept_out = why_kept_out(flags)
     if kept_out is not None:
-        return kept_out
+        return seen(problem=kept_out, problem_kind=kept_out.partition(":")[0])
     try:
-        observation, path = observe_figure(figure, record, run.when)
-    except Unusable as error:
-        return seen(problem=str(error), problem_kind=FIGURE)
-    seen = partial(seen, value=observation.value, provenance=path)
-    marks = None if record.timing is None else record.timing.rounds.disturbed
-    disturbed = mostly_disturbed(marks) or run.disturbed
-    if figure.prior is None or marks is None or not disturbed:
-        return seen(observation=observation)
-    return seen(problem=disturbed, disturbed=True)
-
-
-def _by_time(benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...]) -> SessionResult:
-    bimodal = next((flag.evidence for flag in flags if flag.name == "bimodal"), "")
-    seen = partial(_seen(benchmark, record, run), bimodal=bimodal)
-    kept_out = _kept_out(seen, flags)
-    if kept_out is not None:
-        return kept_out
-    try:
-        observation = observe_record(record, benchmark.stats, run.when)
+        if by_time:
+            observation, path = observe_record(record, benchmark.stats, run.when), ""
+        else:
+            observation, path = observe_figure(figure, record, run.when)
     except Disturbed as error:
         return seen(problem=str(error), disturbed=True)
     except Unusable as error:
-        return seen(problem=str(error), problem_kind=TIMES)
-    assert record.timing is not None
-    rounds = record.timing.rounds
-    if rounds.disturbed is not None and run.disturbed:
-        return seen(problem=run.disturbed, disturbed=True)
+        return seen(problem=str(error), problem_kind=TIMES if by_time else FIGURE)
+    rounds = None if record.timing is None else record.timing.rounds
+    if figure.prior is not None and rounds is not None and rounds.disturbed is not None:
+        disturbed = mostly_disturbed(rounds.disturbed) or run.disturbed
+        if disturbed:
+            return seen(problem=disturbed, disturbed=True, provenance=path)
+    seen = partial(seen, observation=observation, value=observation.value, provenance=path)
+    if not by_time or rounds is None:
+        return seen()
     return seen(
-        observation=observation,
-        value=observation.value,
+        bimodal=next((flag.evidence for flag in flags if flag.name == "bimodal"), ""),
         fastest_s=min(rounds.wall_s) / rounds.steps,
         slowest_s=max(rounds.wall_s) / rounds.steps,
     )
@@ -223,7 +200,7 @@ def _by_roof(point: Point, run: Run) -> SessionResult:
         seen = _without_record(point.benchmark, run)
         why = seen.problem or "no record of the work, so no fraction of a roof"
         return replace(seen, observation=None, problem=why, problem_kind=seen.problem_kind or ROOF)
-    seen = _by_time(point.benchmark, record, run, point.flags)
+    seen = _with_record(point.benchmark, record, run, point.flags)
     if seen.observation is None and not seen.disturbed:
         return seen
     why_none = _why_no_fraction(placement)
