@@ -37,7 +37,7 @@ from roofline.expectations.outcome import (
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
 from roofline.model.points import Point, cases, place_all, points_of
-from roofline.results.result import Benchmark, ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.session import Session
 from roofline.show.machines import Machine, machine_of
@@ -292,22 +292,20 @@ def otherwise_by_counters(results: Iterable[ResultFile], table: DeviceTable) -> 
 
     :param results: with their counters.
     """
-    sentences: dict[str, None] = {}
-    for result in results:
-        if not any(map(_was_seen, result.benchmarks)):
-            continue
-        for seen, counted in zip(points_of(result, table), points_of(_without_counters(result), table), strict=True):
-            if seen.bound.kind != counted.bound.kind:
-                sentences[
-                    f"By hardware counters, which not every run reads, {seen.id} on {result.machine_label} is"
-                    f" {bounded(seen.bound.kind, seen.bound.why)}; what is expected is held against the counted work,"
-                    f" by which it is {bounded(counted.bound.kind, counted.bound.why)}"
-                ] = None
-    return tuple(sentences)
-
-
-def _was_seen(benchmark: Benchmark) -> bool:
-    return benchmark.record is not None and counters_of(benchmark.record) is not None
+    seen = [
+        result
+        for result in results
+        if any(one.record is not None and counters_of(one.record) is not None for one in result.benchmarks)
+    ]
+    pairs = zip(place_all(seen, table), place_all(by_counted_work(seen), table), strict=True)
+    sentences = (
+        f"By hardware counters, which not every run reads, {one.id} on {one.result.machine_label} is"
+        f" {bounded(one.bound.kind, one.bound.why)}; what is expected is held against the counted work, by which it is"
+        f" {bounded(counted.bound.kind, counted.bound.why)}"
+        for one, counted in pairs
+        if one.bound.kind != counted.bound.kind
+    )
+    return tuple(dict.fromkeys(sentences))
 
 
 def _without_counters(result: ResultFile) -> ResultFile:
