@@ -207,13 +207,13 @@ def _of_common(comparison: Comparison, machine: Identity, factor: CommonFactor, 
 
 def lines_of_incomplete(runs: Iterable[Run], *, in_full: bool) -> list[str]:
     """Lines for the runs of a side that did not end: what they would have measured is in no verdict."""
-    lines = [(f"{run.file}: {run.incomplete}", 1) for run in runs if run.incomplete]
+    lines = [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete]
     return first_lines("runs that did not end", lines, in_full=in_full)
 
 
 def lines_of_unreadable(reasons: Iterable[str], *, in_full: bool) -> list[str]:
     """Lines for files that should be results and can't be read."""
-    return first_lines("not read", [(f"not read: {reason}", 1) for reason in reasons], in_full=in_full)
+    return first_lines("not read", [f"not read: {reason}" for reason in reasons], in_full=in_full)
 
 
 def nothing_judged(comparison: Comparison) -> str:
@@ -275,18 +275,18 @@ def _within_the_floor(comparison: Comparison, *, in_full: bool) -> list[str]:
 def lines_of_missing(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Lines for the cases that were judged without some of their sessions."""
     cases = [case for case in comparison.of(*MATCHED, "new") if case.match.missing]
-    groups = grouped(cases, lambda case: case.match.why_missing).items()
-    lines = [(f"{named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups]
-    return first_lines("sessions invalid or missing", lines, in_full=in_full)
+    groups = grouped(cases, lambda case: case.match.why_missing)
+    lines = [f"{named(_ids(group), in_full=in_full)}: {reason}" for reason, group in groups.items()]
+    counts = [*map(len, groups.values())]
+    return first_lines("sessions invalid or missing", lines, in_full=in_full, counts=counts)
 
 
 def lines_of(cases: Iterable[Compared], *, in_full: bool) -> list[str]:
     """Lines for cases of one verdict, those of one reason in one."""
-    groups = grouped(cases, _because).items()
-    lines = [
-        (f"{group[0].kind}: {named(_ids(group), in_full=in_full)}: {reason}", len(group)) for reason, group in groups
-    ]
-    return first_lines(lines[0][0].partition(":")[0], lines, in_full=in_full) if lines else []
+    groups = grouped(cases, _because)
+    kind = next((group[0].kind for group in groups.values()), "")
+    lines = [f"{kind}: {named(_ids(group), in_full=in_full)}: {reason}" for reason, group in groups.items()]
+    return first_lines(kind, lines, in_full=in_full, counts=[*map(len, groups.values())])
 
 
 def _ids(cases: Sequence[Compared]) -> list[str]:

@@ -220,7 +220,7 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             f"{won[0].kind.capitalize()} by {percent(LARGE_IMPROVEMENT)} or more: {names}. Refresh the baseline, or it"
             " hides a later loss of as much"
         )
-    return [*lines, *first_lines("left out", [(line, 1) for line in comparison.left_out], in_full=in_full)]
+    return [*lines, *first_lines("left out", comparison.left_out, in_full=in_full)]
 
 
 def _learned(comparison: Comparison) -> list[str]:
@@ -288,7 +288,7 @@ def _reasons(comparison: Comparison, *, in_full: bool) -> list[str]:
 
 def _left_out(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Sessions of compared cases that were not taken: those of other work, and in one line those of disturbed hours."""
-    others = [(f"Left out of {case.match.id}: {line}", 1) for case in comparison.cases for line in case.match.left_out]
+    others = [f"Left out of {case.match.id}: {line}" for case in comparison.cases for line in case.match.left_out]
     lines = first_lines("Left out", others, in_full=in_full)
     disturbed = [case.match.disturbed for case in comparison.cases if case.match.disturbed]
     if disturbed:
@@ -312,7 +312,5 @@ def _outliers(comparison: Comparison, *, in_full: bool) -> list[str]:
 
 def _counted(comparison: Comparison, *, in_full: bool) -> list[str]:
     """Cases of the same declared work that was counted otherwise, a line each."""
-    otherwise = [case.match for case in comparison.cases if case.match.counted]
-    return first_lines(
-        "Other work", [(f"Other work: {one.id}: {one.counted}", 1) for one in otherwise], in_full=in_full
-    )
+    lines = [f"Other work: {case.match.id}: {case.match.counted}" for case in comparison.cases if case.match.counted]
+    return first_lines("Other work", lines, in_full=in_full)

@@ -40,7 +40,7 @@ def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
         failed = any(finding.verdict == "failed" for finding in checked.findings)
         line = f"Expected bounds: {summary(checked)}"
         found.append(("not as expected" if failed else "expectation not judged", line))
-    incomplete = first_lines("runs that did not end", [(line, 1) for line in checked.incomplete], in_full=in_full)
+    incomplete = first_lines("runs that did not end", checked.incomplete, in_full=in_full)
     found += [("file not read", line) for line in lines_of_unreadable(checked.unreadable, in_full=in_full)]
     found += [("run not ended", line) for line in incomplete]
     return [*found, *(("unknown device", line) for line in checked.unknown_devices)]
@@ -73,7 +73,7 @@ def _messages(rows: Sequence[CheckedBound], *, in_full: bool) -> list[str]:
     """What speaks against each verdict but *held*."""
     lines: list[str] = []
     for verdict in _WORST_FIRST:
-        messages = [(message(finding), 1) for finding in rows if finding.verdict == verdict]
+        messages = [message(finding) for finding in rows if finding.verdict == verdict]
         lines += first_lines(_words(verdict), messages, in_full=in_full) if verdict != "held" else []
     return lines
 
@@ -129,30 +129,30 @@ def standing(point: Point) -> str:
     return f"Evidence: {point.bound.evidence}{text}"
 
 
-def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[tuple[str, int]]]:
+def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[str]]:
     """What has to be known of what holds: floors that hold only because the measurement isn't better known, sessions
     that weren't judged, and roofs that it wasn't locked under, of which lower ones let a slower case hold.
     """
-    lines: dict[str, list[tuple[str, int]]] = {
-        "held, below the floor": [],
-        "held without some sessions": [],
-        "held, but roofs changed": [],
+    held = [(finding, f"{finding.case} on {finding.machine}") for finding in rows if finding.verdict == "held"]
+    return {
+        "held, below the floor": [
+            f"{where}: {one.expected}; got {one.got}."
+            for finding, where in held
+            for one in finding.claims
+            if "not shown" in one.got
+        ],
+        "held without some sessions": [f"{where}: held. {finding.why}." for finding, where in held if finding.why],
+        "held, but roofs changed": [
+            f"{where}: held, but roofs changed: {'; '.join(finding.changed_roofs)}."
+            for finding, where in held
+            if finding.changed_roofs
+        ],
     }
-    floors, sessions, roofs = lines.values()
-    for finding in rows:
-        if finding.verdict != "held":
-            continue
-        where = f"{finding.case} on {finding.machine}"
-        floors += [(f"{where}: {one.expected}; got {one.got}.", 1) for one in finding.claims if "not shown" in one.got]
-        sessions += [(f"{where}: held. {finding.why}.", 1)] if finding.why else []
-        if finding.changed_roofs:
-            roofs.append((f"{where}: held, but roofs changed: {'; '.join(finding.changed_roofs)}.", 1))
-    return lines
 
 
 def _rest(checked: Checked, *, in_full: bool) -> list[str]:
     notes = lines_of_unreadable(checked.unreadable, in_full=in_full)
-    notes += first_lines("bound otherwise by counters", [(line, 1) for line in checked.counters], in_full=in_full)
+    notes += first_lines("bound otherwise by counters", checked.counters, in_full=in_full)
     if checked.unexpected:
         notes.append(f"Nothing is expected of: {named(checked.unexpected, in_full=in_full)}")
     if checked.for_others:

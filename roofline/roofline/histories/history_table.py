@@ -242,7 +242,7 @@ _POINT_COLUMNS: tuple[Column[Any], ...] = (
 
 def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
     undone = [
-        f"{name_of(one)}: {signed(change.effect.ratio - 1)} since {_since(one, change)}"
+        f"Undone by later changes: {name_of(one)}: {signed(change.effect.ratio - 1)} since {_since(one, change)}"
         for one in judged
         for change in one.changes
         if not one.lasts(change)
@@ -250,9 +250,9 @@ def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
     too_short = any(one.levels is None for one in judged)
     return [
         *[f"Too short: a change is seen in {SHORTEST} points or more, each a session or a set of them"] * too_short,
-        *first_lines("Together", [(line, 1) for line in _together(judged)], in_full=in_full),
-        *first_lines("Beside the code", [(line, 1) for line in _beside_the_code(judged)], in_full=in_full),
-        *first_lines("Undone", [(f"Undone by later changes: {line}", 1) for line in undone], in_full=in_full),
+        *first_lines("Together", _together(judged), in_full=in_full),
+        *first_lines("Beside the code", _beside_the_code(judged), in_full=in_full),
+        *first_lines("Undone", undone, in_full=in_full),
     ]
 
 

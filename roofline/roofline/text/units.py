@@ -145,14 +145,14 @@ def in_document(text: str) -> str:
     return text.replace(SHOWS_ALL, "(`roofline check -v` shows all)")
 
 
-def first_lines(kind: str, lines: Sequence[tuple[str, int]], *, in_full: bool) -> list[str]:
+def first_lines(kind: str, lines: Sequence[str], *, in_full: bool, counts: Sequence[int] | None = None) -> list[str]:
     """Lines of one kind below a table: the first `MOST_SHOWN` of them, and how much the others are of; or all.
 
-    :param lines: each with how many cases, files, or whatever is counted of the kind, it is of.
+    :param counts: how many cases, files, or whatever is counted of the kind, each line is of. Default: one.
     """
     shown = len(lines) if in_full else MOST_SHOWN
-    rest = sum(count for _, count in lines[shown:])
-    return [*(line for line, _ in lines[:shown]), *([f"{kind}: and {rest} more {SHOWS_ALL}"] if rest else [])]
+    rest = sum((counts or [1] * len(lines))[shown:])
+    return [*lines[:shown], *([f"{kind}: and {rest} more {SHOWS_ALL}"] if rest else [])]
 
 
 def shares(amounts: Mapping[str, float]) -> str:
