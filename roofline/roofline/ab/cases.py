@@ -23,10 +23,9 @@ from roofline.comparison.effects.paired import (
     PairTurns,
     SideName,
     confidence_of_a_look,
-    disturbed_turns,
     effect_of_pairs,
-    further_apart,
     observe_pair,
+    why_busy,
 )
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
 from roofline.comparison.observations.observation import Unusable
@@ -85,13 +84,8 @@ class AbCase:
 
     @property
     def busy(self) -> str | None:
-        """The number of disturbed turns in words, where that left it inconclusive; else None."""
-        return disturbed_turns(self.observations) if self._judged_inconclusive else None
-
-    @property
-    def scattered(self) -> str | None:
-        """The scatter of its pairs in words, where that and no disturbed turns left it inconclusive; else None."""
-        return further_apart(self.observations) if self._judged_inconclusive and self.busy is None else None
+        """What tells that a busy machine may have left it inconclusive, in words; else None."""
+        return why_busy(self.observations) if self._judged_inconclusive else None
 
     @property
     def _judged_inconclusive(self) -> bool:
@@ -99,11 +93,9 @@ class AbCase:
 
     @property
     def judged(self) -> bool:
-        """True if it has a verdict that a busy machine did not leave inconclusive.
-
-        Pairs that lie further apart than usual do so on a quiet machine, too: they don't make a case unjudged.
-        """
-        return self.problem is None and self.verdict is not None and self.busy is None
+        """True if it has a verdict that disturbed turns did not leave inconclusive."""
+        disturbed = self._judged_inconclusive and any(pair.disturbed for pair in self.observations)
+        return self.problem is None and self.verdict is not None and not disturbed
 
     @property
     def outcome(self) -> Outcome:
@@ -119,11 +111,8 @@ class AbCase:
         if self.problem is not None:
             return self.problem
         if self.verdict is not None and self.verdict.why:
-            if self.busy is not None:
-                return f"the machine is too busy: {self.busy}; {self.verdict.why}"
-            if self.scattered is not None:
-                return f"perhaps the machine is too busy: {self.scattered}; {self.verdict.why}"
-            return self.verdict.why
+            busy = "" if self.busy is None else f"the machine may be too busy: {self.busy}; "
+            return f"{busy}{self.verdict.why}"
         if self.outcome == "inconclusive":
             unusable = [one for one in map(_observed, self.pairs) if isinstance(one, str)]
             return unusable[-1] if unusable else "no turns were taken"

@@ -156,10 +156,6 @@ def _nothing_judged(undecided: Iterable[AbCase]) -> str:
 
 
 def _undecided(cases: Sequence[AbCase]) -> str:
-    lines = [f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"]
+    line = f"inconclusive, neither slower nor the same: {some_of([case.case for case in cases])}"
     busy = [case.case for case in cases if case.busy is not None]
-    perhaps = [case.case for case in cases if case.scattered is not None]
-    for verb, names in (("is", busy), ("is perhaps", perhaps)):
-        if names:
-            lines.append(f"the machine {verb} too busy for {some_of(names)}")
-    return "; ".join(lines)
+    return f"{line}; the machine may be too busy for {some_of(busy)}" if busy else line

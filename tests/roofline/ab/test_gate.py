@@ -63,7 +63,7 @@ def test_pairs_that_lie_far_apart_are_no_proof_of_a_busy_machine() -> None:
     outcome = judge(found_in(trial(SCATTERED)), allow_removed=False, strict=False)
     assert (outcome.exit_code, outcome.failures) == (0, ())
     assert outcome.warnings == (
-        "inconclusive, neither slower nor the same: scattered; the machine is perhaps too busy for scattered",
+        "inconclusive, neither slower nor the same: scattered; the machine may be too busy for scattered",
     )
     assert judge(found_in(trial(SCATTERED)), allow_removed=False, strict=True).exit_code == 3
 
@@ -81,7 +81,7 @@ def test_an_inconclusive_case_is_a_warning(strict: bool) -> None:
     """Or what is in the way, where that is asked for; and where it was the machine, that is told."""
     for cases, told in (
         ((SAME, OPEN), "open"),
-        ((SAME, OPEN, BUSY), "open, busy; the machine is too busy for busy"),
+        ((SAME, OPEN, BUSY), "open, busy; the machine may be too busy for busy"),
     ):
         outcome = judge(found_in(trial(*cases)), allow_removed=False, strict=strict)
         lines = (f"inconclusive, neither slower nor the same: {told}",)

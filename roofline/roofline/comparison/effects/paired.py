@@ -201,18 +201,14 @@ def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
     return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
 
 
-def disturbed_turns(pairs: Sequence[PairObservation]) -> str | None:
-    """How many turns were disturbed and are taken all the same, in words; None where there are none. It is the sign by
-    which the machine is known to be too busy.
+def why_busy(pairs: Sequence[PairObservation]) -> str | None:
+    """What tells in words that the machine may be too busy: turns that were disturbed and are taken all the same, or
+    pairs that lie further apart than on a machine left alone, as in up to `UNLIKELY` of cases they do by chance. None
+    where neither is so.
     """
     disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
-    return f"{disturbed} of {turns} turns were disturbed from outside" if disturbed else None
-
-
-def further_apart(pairs: Sequence[PairObservation]) -> str | None:
-    """How far apart the pairs lie, in words, where that is further than on a machine left alone; None where it isn't.
-    On one left alone they do by chance, in up to `UNLIKELY` of cases: it is no proof.
-    """
+    if disturbed:
+        return f"{disturbed} of {turns} turns were disturbed from outside"
     if _chance_of_scatter(pairs) >= UNLIKELY:
         return None
     changes = [100 * math.expm1(pair.log_ratio) for pair in pairs]

@@ -17,11 +17,10 @@ from roofline.comparison.effects.paired import (
     PairObservation,
     PairTurns,
     confidence_of_a_look,
-    disturbed_turns,
     effect_of_pairs,
-    further_apart,
     least_detectable,
     observe_pair,
+    why_busy,
 )
 from roofline.comparison.effects.verdict import judge
 from roofline.comparison.observations.observation import Unusable
@@ -159,12 +158,11 @@ def test_one_busy_pair_counts_for_one() -> None:
 def test_the_sign_of_a_busy_machine_is_told() -> None:
     """Disturbed turns, or pairs too far apart; a machine that shows neither is none."""
     for quiet in ([seen(0.05), seen(0.051), seen(0.049)], [seen(0.05)]):
-        assert (disturbed_turns(quiet), further_apart(quiet)) == (None, None)
+        assert why_busy(quiet) is None
     busy = replace(seen(0.0), disturbed=30)
-    assert disturbed_turns([busy, busy, seen(0.0)]) == "60 of 150 turns were disturbed from outside"
+    assert why_busy([busy, busy, seen(0.0)]) == "60 of 150 turns were disturbed from outside"
     scattered = [seen(math.log(1.24)), seen(math.log(0.89)), seen(0.08)]
-    assert disturbed_turns(scattered) is None
-    assert further_apart(scattered) == (
+    assert why_busy(scattered) == (
         "its pairs of processes lie from -11.0 to +24.0 %, further apart than on one left alone"
     )
 
