@@ -201,10 +201,11 @@ def measure_in_turns(
 
 def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
     """The cases with the verdicts of this look. A case that was decided at an earlier one stays as it was."""
+    least = min(LEAST_PAIRS, rules.pairs)
     judged = {
         test: effect
         for test, case in cases.items()
-        if case.problem is None and (effect := case.effect) is not None and effect.base_sessions >= _least(rules)
+        if case.problem is None and (effect := case.effect) is not None and effect.base_sessions >= least
     }
     confidences = [rules.look_confidence(len(cases[test].pairs)) for test in judged]
     verdicts = judge(list(judged.values()), [rules.least] * len(judged), confidences)
@@ -213,10 +214,6 @@ def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
         test: replace(case, verdict=fresh[test]) if test in fresh and not _settled(case) else case
         for test, case in cases.items()
     }
-
-
-def _least(rules: Rules) -> int:
-    return min(LEAST_PAIRS, rules.pairs)
 
 
 def _settled(case: AbCase) -> bool:

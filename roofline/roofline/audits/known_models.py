@@ -87,7 +87,10 @@ class KnownModels:
         if row.size_pixel is None and pixel is not None:
             row = replace(row, size_pixel=exact(pixel))
         found = [model for model in called if model.fits(row)]
-        if not found or not all(_equal(model, found[0]) for model in found):
+        if not found or not all(
+            agree(model.forward, found[0].forward, _SAME) and agree(model.training, found[0].training, _SAME)
+            for model in found
+        ):
             return None
         return found[0]
 
@@ -160,7 +163,3 @@ def _model(library: str, entry: Mapping[str, Any]) -> KnownModel:
         parameter_count=figure("parameters"),
         generic=entry.get("generic", False),
     )
-
-
-def _equal(one: KnownModel, other: KnownModel) -> bool:
-    return agree(one.forward, other.forward, _SAME) and agree(one.training, other.training, _SAME)

@@ -87,7 +87,11 @@ class Comparison:
     @property
     def machine_names(self) -> dict[Identity, str]:
         """A name for each machine of the cases, and for those of the baseline that are none of these."""
-        others = (run.machine for run in self.base_runs if _is_another(run.machine, self.machines))
+        others = (
+            run.machine
+            for run in self.base_runs
+            if all(machine_difference(run.machine, one) is not None for one in self.machines)
+        )
         return names_of((*self.machines, *others))
 
 
@@ -230,7 +234,3 @@ def _not_judged(case: MatchedCase, settings: Settings) -> Compared:
     if case.standing == "disturbed":
         return found(outcome="inconclusive", why=f"{case.why}; measure again on a quieter machine")
     return found(outcome=case.standing, why=case.why)
-
-
-def _is_another(machine: Identity, machines: Sequence[Identity]) -> bool:
-    return all(machine_difference(machine, one) is not None for one in machines)

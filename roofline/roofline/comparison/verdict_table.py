@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
@@ -21,7 +20,6 @@ from roofline.comparison.observations.runs import (
     roofs_apart,
     setup_differences,
 )
-from roofline.comparison.sides.session_observations import SessionResult
 from roofline.show.tables import Column, Dtype, Table, ends, number, words
 from roofline.text.units import (
     SHOWS_ALL,
@@ -51,10 +49,6 @@ def _of_sides(name: str, title: str = "", get: str = "", *, drop: int = 0, **how
     ]
 
 
-def _file(results: Sequence[SessionResult]) -> str | None:
-    return results[0].run.file if results else None
-
-
 _CASE: Column[Compared] = words("case", get="match.id", dtype="category")
 _VERDICT: Column[Compared] = words("verdict", get="outcome", dtype="category")
 _WHY: Column[Compared] = words("why", get=lambda case: case.why or None)
@@ -68,10 +62,6 @@ def _machine(comparison: Comparison) -> Column[Compared]:
 
 def _interval(case: Compared, confidence: float) -> list[float] | None:
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
-
-
-def _sessions(case: Compared) -> str | None:
-    return None if case.effect is None else f"{case.effect.base_sessions} v {case.effect.new_sessions}"
 
 
 def columns(comparison: Comparison) -> list[Column[Compared]]:
@@ -90,7 +80,12 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         _WHY,
         _CHANGE,
         *ends("change", lambda case: _interval(case, confidence)),
-        number("common_change", "all together", partial(_common_change, comparison), signed),
+        number(
+            "common_change",
+            "all together",
+            lambda case: None if case.own is None else comparison.common[case.match.machine].ratio - 1,
+            signed,
+        ),
         number("own_change", "beside that", lambda case: None if case.own is None else case.own.ratio - 1, signed),
         number("confidence", get=lambda _: confidence),
         number("chance", get="effect.chance"),
@@ -101,14 +96,9 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
         number("base_sessions", "base", lambda case: len(case.match.base), dtype="Int64"),
         number("new_sessions", "new", lambda case: len(case.match.new), dtype="Int64"),
-        words("base_file", "base", lambda case: _file(case.match.base), dtype="category"),
-        words("new_file", "new", lambda case: _file(case.match.new), dtype="category"),
+        words("base_file", "base", lambda case: next((one.run.file for one in case.match.base), None), dtype="category"),
+        words("new_file", "new", lambda case: next((one.run.file for one in case.match.new), None), dtype="category"),
     ]
-
-
-def _common_change(comparison: Comparison, case: Compared) -> float | None:
-    factor = comparison.common.get(case.match.machine)
-    return None if factor is None or case.own is None else factor.ratio - 1
 
 
 def display(comparison: Comparison) -> list[Column[Compared]]:
@@ -127,7 +117,13 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         shown += _of_sides("fraction_of_speed_of_light", " of\nlight", show=percent, drop=7)
     else:
         shown += _of_sides(comparison.figure.column, get="value", show=comparison.figure.show, drop=3)
-    shown.append(number("sessions", get=_sessions, drop=6))
+    shown.append(
+        number(
+            "sessions",
+            get=lambda case: case.effect and f"{case.effect.base_sessions} v {case.effect.new_sessions}",
+            drop=6,
+        )
+    )
     if asks_for_more(comparison):
         shown.append(number("more_sessions", "more to\nsettle it", show=lambda more: f"about {more}", narrow=str, drop=5))
     return shown

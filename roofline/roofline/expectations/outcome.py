@@ -112,7 +112,8 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[C
     records = [point.benchmark.record for point in cases(points) if point.benchmark.record is not None]
     known = {(record.case.id, record.case.precision) for record in records}
     measured = {case for case, _ in known}
-    given_up = _given_up(points)
+    sessions = {point.result.path: point.result.session for point in points}.values()
+    given_up = [one for session in sessions if session is not None for one in session.without_number]
     failed = {one.id: one.why for one in given_up if one.outcome != "skipped" and one.id not in measured}
     findings = []
     for expected in entries:
@@ -141,12 +142,6 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[C
             for case, why in missed.items()
         ]
     return findings
-
-
-def _given_up(points: Iterable[Point]) -> list[NotMeasured]:
-    """The cases without a number of the points' files."""
-    sessions = {point.result.path: point.result.session for point in points}
-    return [one for session in sessions.values() if session is not None for one in session.without_number]
 
 
 KINDS = ("cpu", "cuda", "mps")

@@ -88,7 +88,9 @@ def _levels(cases: Sequence[TwoSides]) -> TwoSides:
     """The level of each session of either side that has `LEAST_CASES` or more of the cases."""
     found: tuple[_Distances, _Distances] = ({}, {})
     for case in cases:
-        middle = statistics.fmean(_mean_log(sessions) for sessions in case)
+        middle = statistics.fmean(
+            statistics.fmean(math.log(seen.value) for seen in sessions.values()) for sessions in case
+        )
         for sessions, distances in zip(case, found, strict=True):
             for session, seen in sessions.items():
                 distances.setdefault(session, []).append((math.log(seen.value) - middle, seen))
@@ -97,10 +99,6 @@ def _levels(cases: Sequence[TwoSides]) -> TwoSides:
         for distances in found
     )
     return base, new
-
-
-def _mean_log(sessions: Sessions) -> float:
-    return statistics.fmean(math.log(seen.value) for seen in sessions.values())
 
 
 def _level(seen: Sequence[tuple[float, Observation]]) -> Observation:

@@ -19,7 +19,7 @@ from roofline.comparison.observations.observation import (
 from roofline.model.points import Point, cases
 from roofline.show.machines import Machine, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, seconds, share, words
-from roofline.text.units import significant
+from roofline.text.units import counted, significant
 from roofline.timing.step_time import mostly_disturbed
 
 
@@ -100,10 +100,12 @@ def observations(
 
 def left_out_notes(left_out: Mapping[str, Sequence[str]]) -> list[str]:
     """A line for each case with all that was left out of it, the most frequent reasons first."""
-    return [
-        f"{case}: {'; '.join(f'{why} ({_times(count)} left out)' for why, count in Counter(reasons).most_common())}"
-        for case, reasons in left_out.items()
-    ]
+    lines = []
+    for case, reasons in left_out.items():
+        counts = Counter(reasons).most_common()
+        told = [f"{why} ({counted(count, 'session')} left out)" for why, count in counts]
+        lines.append(f"{case}: {'; '.join(told)}")
+    return lines
 
 
 def _observation(point: Point, disturbed: bool, with_error: bool) -> Observation:
@@ -143,10 +145,6 @@ def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observa
 def _commit(point: Point) -> str | None:
     result = point.result
     return None if result.commit is None else result.commit[:10] + (" (changed)" if result.commit_dirty else "")
-
-
-def _times(count: int) -> str:
-    return "one session" if count == 1 else f"{count} sessions"
 
 
 _COLUMNS: tuple[Column[Scatter], ...] = (

@@ -104,8 +104,8 @@ def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path
     (row,) = table.rows
     assert (row.sessions, row.step_time_s) == (1, pytest.approx(0.1))
     left_out = "\n".join(table.notes)
-    assert "invalid: test_failed (one session left out)" in left_out
-    assert "most rounds were disturbed from outside (one session left out)" in left_out
+    assert "invalid: test_failed (1 session left out)" in left_out
+    assert "most rounds were disturbed from outside (1 session left out)" in left_out
 
 
 def test_plain_benchmarks_scatter_too(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_nothing_to_show_is_no_success(tmp_path: Path, run: Run) -> None:
     _session(tmp_path, 1, _case(0.1, flags=(flag,)))
     code, out, err = run("sessions", tmp_path)
     assert code == 3
-    assert "test_failed (one session left out)" in " ".join(out.split())
+    assert "test_failed (1 session left out)" in " ".join(out.split())
     assert err == f"Error: no session of {tmp_path} has a case that can be used.\n"
 
 
