@@ -127,7 +127,10 @@ class MeasuringProcess:
             code = self._process.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             return ProcessFailed(f"{self.side.name} ({self.side.what}): does not speak any more.")
-        return self._failed(f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal(-code)}")
+        if code >= 0:
+            return self._failed(f"ended with exit code {code}")
+        by_system = ", as systems do where memory runs out" if -code == signal.SIGKILL else ""
+        return self._failed(f"was ended by signal {-code} ({signal.strsignal(-code)}){by_system}")
 
     def _failed(self, what: str) -> ProcessFailed:
         lines = last_lines(self._log.read_text(encoding="utf-8", errors="replace"))
@@ -148,14 +151,6 @@ def last_lines(text: str) -> list[str]:
 
 
 _END_OF_HEADER = re.compile(r"(collecting \.\.\. *)?collected \d+ item")
-
-
-def _signal(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:  # one of the system's own
-        return f"signal {number}"
-    return f"{name} (where memory runs out, the system ends processes so)" if name == "SIGKILL" else name
 
 
 def supported() -> bool:

@@ -26,6 +26,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -207,3 +208,9 @@ class MarginEstimator:
         """Long-run variance over variance: the slowest coefficients' power over all coefficients'."""
         everything = powers.mean()
         return max(1.0, float(powers[:_LAG_COEFFICIENTS].mean() / everything)) if everything > 0 else 1.0
+
+
+@cache
+def estimator_of(confidence: float) -> MarginEstimator:
+    """The one for a confidence, made once."""
+    return MarginEstimator(confidence)

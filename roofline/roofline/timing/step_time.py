@@ -11,12 +11,11 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from roofline.schema.amounts import usable
 from roofline.schema.record import Flag, Record, Rounds, Timing
 from roofline.schema.round_statistics import Stats
-from roofline.timing.margin import MarginEstimator
+from roofline.timing.margin import estimator_of
 
 LEAST_QUIET_SHARE = 0.5
 """Where fewer of the rounds are undisturbed, the rounds tell of the machine's other users: even those without a mark
@@ -147,7 +146,7 @@ def by_median(record: Record) -> Record:
     margin = None
     if why_none is None:
         kept = step_times_s(timing.rounds)
-        reached = _estimator(timing.confidence).of(kept, sum(kept) * timing.rounds.steps)
+        reached = estimator_of(timing.confidence).of(kept, sum(kept) * timing.rounds.steps)
         margin, why_none = reached.half_width_relative, reached.reason
     # Which rounds belong to which repeat isn't recorded: the repeats' figures stay those of their means.
     sd_s = timing.step_time_sd_s if timing.repeat_step_time_s else found.sd_s
@@ -162,7 +161,3 @@ def by_median(record: Record) -> Record:
         missing=missing if why_none is None else {**missing, "timing.margin": why_none},
     )
 
-
-@cache
-def _estimator(confidence: float) -> MarginEstimator:
-    return MarginEstimator(confidence)

@@ -10,7 +10,6 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
@@ -20,7 +19,7 @@ from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Rounds
 from roofline.schema.round_statistics import Stats
 from roofline.text.units import scaled, significant
-from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, MarginEstimator
+from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, estimator_of
 from roofline.timing.step_time import AGREEMENT, mostly_disturbed, step_time, step_times_s, too_many
 
 OUTLIER = 1.5
@@ -120,13 +119,8 @@ def observe_times(
 
 def _error(step_times_s: Sequence[float]) -> float:
     """At least five times. Of rounds that spread too far for a claim: the largest that is one."""
-    claimed = _estimator().of(step_times_s, math.inf).half_width_relative
+    claimed = estimator_of(_ONE_DEVIATION).of(step_times_s, math.inf).half_width_relative
     return LARGEST if claimed is None else claimed
-
-
-@cache
-def _estimator() -> MarginEstimator:
-    return MarginEstimator(_ONE_DEVIATION)
 
 
 _ROUNDING = 1e-9
@@ -194,11 +188,10 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
     _same("the record's step time", timing.step_time_s, "its rounds'", found.time_s)
     _same("the statistics' mean", stats.mean_s, "the record's rounds'", found.mean_s)
     _same("the statistics' median", stats.median_s, "the record's rounds'", statistics.median(steps))
-    try:
-        return observe(rounds, started_at)
-    except Unusable as error:
-        # Everything else that an observation could miss is there.
-        raise Disturbed(str(error)) from error
+    why = mostly_disturbed(rounds.disturbed)
+    if why is not None:
+        raise Disturbed(why)
+    return observe(rounds, started_at)
 
 
 def observe_stats(stats: Stats, started_at: str) -> Observation:

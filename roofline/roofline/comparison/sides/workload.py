@@ -68,13 +68,8 @@ def _unserializable(value: object) -> bool:
     return isinstance(value, str) and value.startswith("UNSERIALIZABLE[")
 
 
-_SHOWN = 100
-"""So many characters of a value are shown."""
-
-
 def _value(value: object) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+    return "none" if value is None else f"{value!s:.100}"
 
 
 def _all(*mappings: Mapping[str, Any]) -> Iterable[str]:
