@@ -25,22 +25,36 @@ from roofline.timing.step_time import mostly_disturbed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scatter:
-    """The sessions of one workload on one machine at one commit.
-
-    ``step_time_s`` is the geometric mean of what the sessions say; ``between`` the standard deviation of a single
-    session around it, relative, and ``slowest_over_fastest`` the ratio of the extremes; both None of one session.
-    ``within`` is the standard error that the sessions' own rounds leave open (root mean square), relative; None where
-    none of them can tell.
-    """
+    """The sessions of one workload on one machine at one commit."""
 
     case: str
     machine: str
     commit: str | None
-    sessions: int
-    step_time_s: float
-    between: float | None
-    slowest_over_fastest: float | None
-    within: float | None
+    seen: Sequence[Observation]
+
+    @property
+    def logs(self) -> list[float]:
+        return [math.log(one.value) for one in self.seen]
+
+    @property
+    def step_time_s(self) -> float:
+        """The geometric mean of what the sessions say."""
+        return math.exp(statistics.fmean(self.logs))
+
+    @property
+    def between(self) -> float | None:
+        """Standard deviation of a single session around it, relative."""
+        return statistics.stdev(self.logs) if len(self.seen) > 1 else None
+
+    @property
+    def slowest_over_fastest(self) -> float | None:
+        return math.exp(max(self.logs) - min(self.logs)) if len(self.seen) > 1 else None
+
+    @property
+    def within(self) -> float | None:
+        """Standard error that the sessions' own rounds leave open, root mean square, relative."""
+        errors = [one.error for one in self.seen if one.error is not None]
+        return math.sqrt(statistics.fmean(error**2 for error in errors)) if errors else None
 
 
 def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
@@ -55,10 +69,11 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     for point, seen in observed:
         groups.setdefault((machine_of(point), point.workload, _commit(point)), []).append(seen)
     rows = [
-        _scatter(case, names[machine], commit, of_group) for (machine, (case, _), commit), of_group in groups.items()
+        Scatter(case=case, machine=names[machine], commit=commit, seen=of_group)
+        for (machine, (case, _), commit), of_group in groups.items()
     ]
     notes = left_out_notes(left_out)
-    if rows and all(row.sessions == 1 for row in rows):
+    if rows and all(len(row.seen) == 1 for row in rows):
         notes.append(
             "One session that can be used tells nothing of how far sessions scatter: measure more of them,"
             " pytest --roofline-sessions 5."
@@ -126,22 +141,6 @@ def _observation(point: Point, disturbed: bool, with_error: bool) -> Observation
     return observe(rounds, point.result.when, with_error=with_error)
 
 
-def _scatter(case: str, machine: str, commit: str | None, seen: Sequence[Observation]) -> Scatter:
-    logs = [math.log(one.value) for one in seen]
-    errors = [one.error for one in seen if one.error is not None]
-    several = len(seen) > 1
-    return Scatter(
-        case=case,
-        machine=machine,
-        commit=commit,
-        sessions=len(seen),
-        step_time_s=math.exp(statistics.fmean(logs)),
-        between=statistics.stdev(logs) if several else None,
-        slowest_over_fastest=math.exp(max(logs) - min(logs)) if several else None,
-        within=math.sqrt(statistics.fmean(error**2 for error in errors)) if errors else None,
-    )
-
-
 def _commit(point: Point) -> str | None:
     result = point.result
     return None if result.commit is None else result.commit[:10] + (" (changed)" if result.commit_dirty else "")
@@ -151,7 +150,7 @@ _COLUMNS: tuple[Column[Scatter], ...] = (
     words("case", dtype="category"),
     words("machine", drop=1, dtype="category"),
     words("commit", drop=2),
-    number("sessions", dtype="Int64"),
+    number("sessions", get=lambda row: len(row.seen), dtype="Int64"),
     seconds("step_time_s", "step"),
     share("between_sessions", "± between\nsessions %", "between"),
     share("within_session", "± within\none %", "within"),

@@ -52,7 +52,7 @@ def test_the_scatter_is_of_the_logarithms_between_sessions(tmp_path: Path) -> No
     (row,) = _rows(*(_session(tmp_path, index, _case(step_s)) for index, step_s in enumerate((0.09, 0.1, 0.12), 1)))
     logs = [math.log(0.09), math.log(0.1), math.log(0.12)]
     mean = sum(logs) / 3
-    assert row.sessions == 3
+    assert len(row.seen) == 3
     assert row.step_time_s == pytest.approx(math.exp(mean), rel=1e-12)
     assert row.between == pytest.approx(math.sqrt(sum((log - mean) ** 2 for log in logs) / 2), rel=1e-12)
     assert row.slowest_over_fastest == pytest.approx(0.12 / 0.09, rel=1e-12)
@@ -72,7 +72,7 @@ def test_one_session_tells_no_scatter_and_says_so(tmp_path: Path) -> None:
     """No number stands where none can be known."""
     table = sessions_table(_points(_session(tmp_path, 1, _case(0.1))))
     (row,) = table.rows
-    assert (row.sessions, row.between, row.slowest_over_fastest) == (1, None, None)
+    assert (len(row.seen), row.between, row.slowest_over_fastest) == (1, None, None)
     assert any("measure more of them, pytest --roofline-sessions 5" in note for note in table.notes)
 
 
@@ -87,7 +87,7 @@ def test_machines_workloads_and_commits_are_not_pooled(tmp_path: Path) -> None:
         _session(tmp_path, 3, _case(0.1), on="a100"),
         read_file(changed),
     )
-    assert [row.sessions for row in rows] == [1, 1, 1, 1]
+    assert [len(row.seen) for row in rows] == [1, 1, 1, 1]
 
 
 def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path
         )
     )
     (row,) = table.rows
-    assert (row.sessions, row.step_time_s) == (1, pytest.approx(0.1))
+    assert (len(row.seen), row.step_time_s) == (1, pytest.approx(0.1))
     left_out = "\n".join(table.notes)
     assert "invalid: test_failed (1 session left out)" in left_out
     assert "most rounds were disturbed from outside (1 session left out)" in left_out
@@ -113,7 +113,7 @@ def test_plain_benchmarks_scatter_too(tmp_path: Path) -> None:
     contents = [sessions.foreign({"test_sort": (seconds,) * 5}) for seconds in (0.1, 0.2)]
     files = [build.write(tmp_path / f"{index}.json", content) for index, content in enumerate(contents)]
     (row,) = _rows(*map(read_file, files))
-    assert (row.case, row.sessions) == ("tests/test_speed.py::test_sort", 2)
+    assert (row.case, len(row.seen)) == ("tests/test_speed.py::test_sort", 2)
     assert row.step_time_s == pytest.approx(math.sqrt(0.02))
 
 
@@ -124,7 +124,7 @@ def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path) -> None:
     others = [build.record(case=build.case(model=model), timing=build.timing(0.1, rounds=loud)) for model in ("a", "b")]
     table = sessions_table(_points(_session(tmp_path, 1, alone, *others), _session(tmp_path, 2, alone)))
     (row,) = table.rows
-    assert row.sessions == 1
+    assert len(row.seen) == 1
     assert any("most cases of the session were mostly disturbed from outside" in note for note in table.notes)
 
 
