@@ -27,15 +27,11 @@ def pooled(rows: Sequence[StatedRow], known: Known, tolerance: float) -> Iterato
         if len({row.device for row in group}) < 2:
             continue
         for row in group:
-            if not any(_comparable(row, group, get) for _, _, get in _MEASURED):
-                continue
-            found = [
-                (f"{what} {_value(figure, unit)}", twins)
-                for what, unit, get in _MEASURED
-                if (figure := get(row)) is not None and (twins := _twins(row, figure, group, get))
-            ]
+            compared = _compared(row, group)
+            found = [(value, twins) for value, twins in compared if twins]
             if not found:
-                yield None
+                if compared:
+                    yield None
                 continue
             others = tuple(dict.fromkeys(twin for _, twins in found for twin in twins))
             places = ", ".join(f"{twin.place} ({twin.device})" for twin in others)
@@ -76,28 +72,20 @@ def _same_work(rows: Iterable[StatedRow]) -> Iterator[list[StatedRow]]:
     return iter(groups.values())
 
 
-def _comparable(row: StatedRow, group: Iterable[StatedRow], get: Callable[[StatedRow], Number | None]) -> bool:
-    """True if the row has a value of enough digits, and a row of another device has one at all."""
-    figure = get(row)
-    if figure is None or not _telling(figure):
-        return False
-    return any(other.device != row.device and get(other) is not None for other in group)
+def _compared(row: StatedRow, group: Iterable[StatedRow]) -> list[tuple[str, list[StatedRow]]]:
+    """Each value of enough digits that rows of other devices have, too, and the rows that have the same."""
+    found = []
+    for what, unit, get in _MEASURED:
+        figure = get(row)
+        others = [(other, own) for other in group if other.device != row.device and (own := get(other)) is not None]
+        if figure is not None and others and _telling(figure):
+            twins = [other for other, own in others if own.value == figure.value]
+            found.append((f"{what} {_value(figure, unit)}", twins))
+    return found
 
 
 def _telling(figure: Number) -> bool:
     return figure.positive and figure.high - figure.value <= _TELLING * figure.value
-
-
-def _twins(
-    row: StatedRow, figure: Number, group: Iterable[StatedRow], get: Callable[[StatedRow], Number | None]
-) -> tuple[StatedRow, ...]:
-    if not _telling(figure):
-        return ()
-    return tuple(
-        other
-        for other in group
-        if other.device != row.device and (own := get(other)) is not None and own.value == figure.value
-    )
 
 
 def _speeds(row: StatedRow, twin: StatedRow) -> tuple[Number, Number, str] | None:
