@@ -61,21 +61,21 @@ def table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Tab
         rows=rows,
         display=[_BY_NAME[name] for name in _DISPLAYED],
         notes=[
-            *_messages(rows, in_full=in_full),
-            *(line for kind, lines in _of_held(rows).items() for line in first_lines(kind, lines, in_full=in_full)),
+            *(
+                line
+                for kind, lines in {**_messages(rows), **_of_held(rows)}.items()
+                for line in first_lines(kind, lines, in_full=in_full)
+            ),
             *([mixed] if mixed is not None else []),
             *_rest(checked, in_full=in_full),
         ],
     )
 
 
-def _messages(rows: Sequence[CheckedBound], *, in_full: bool) -> list[str]:
+def _messages(rows: Sequence[CheckedBound]) -> dict[str, list[str]]:
     """What speaks against each verdict but *held*."""
-    lines: list[str] = []
-    for verdict in _WORST_FIRST:
-        messages = [message(finding) for finding in rows if finding.verdict == verdict]
-        lines += first_lines(_words(verdict), messages, in_full=in_full) if verdict != "held" else []
-    return lines
+    verdicts = (verdict for verdict in _WORST_FIRST if verdict != "held")
+    return {_words(one): [message(finding) for finding in rows if finding.verdict == one] for one in verdicts}
 
 
 def message(finding: CheckedBound) -> str:

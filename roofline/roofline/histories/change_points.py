@@ -134,7 +134,7 @@ def find_levels(
         ),
         drift=drift,
         drifts=drift.chance <= 1 - confidence and abs(drift.log_ratio) >= matters,
-        scatter=fit.deviation,
+        scatter=fit.deviation(),
         fitted_s=tuple(math.exp(one) for one in model.fitted(fit, wander=0)),
         least_detectable=_least(model, places, asked, least, level),
     )

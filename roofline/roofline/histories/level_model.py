@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from roofline.comparison.effects.effect import SESSIONS, Effect
@@ -146,13 +146,9 @@ class Fit:
         """Of the drift over the whole series, of its bend, and of each step."""
         return self._solved[self._wander if wander is None else wander]  # type: ignore[no-any-return]
 
-    @cached_property
-    def deviation(self) -> float:
+    def deviation(self, wander: int | None = None) -> float:
         """Of the scatter."""
-        return self._deviation(self._wander)
-
-    def _deviation(self, wander: int) -> float:
-        return math.sqrt(float(self._squares[wander]) / self.freedom)
+        return math.sqrt(float(self._squares[self._wander if wander is None else wander]) / self.freedom)
 
     def effect(self, column: int, before: int, after: int, wander: int | None = None) -> Effect:
         """What a coefficient says.
@@ -163,7 +159,7 @@ class Fit:
         import numpy as np
 
         which = self._wander if wander is None else wander
-        deviation = self._deviation(which)
+        deviation = self.deviation(which)
         return Effect(
             log_ratio=float(self._solved[which, column]),
             error=deviation * math.sqrt(float(np.linalg.inv(self._normal[which])[column, column])),

@@ -21,6 +21,7 @@ from roofline.results.reader import NoResultError, folders_without_results, read
 from roofline.results.result import ResultFile
 from roofline.results.same_session import Sessions, same_as
 from roofline.schema.record import Case
+from roofline.text.units import some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +148,6 @@ def _last_of_each(rows: Iterable[SessionResult]) -> Iterable[SessionResult]:
 
 def _repeated(run: Run, rows: Sequence[SessionResult]) -> Iterable[str]:
     """A line for the rows of a file that stand there more than once."""
-    again = {key: count for key, count in Counter((row.id, row.test) for row in rows).items() if count > 1}
+    again = [f"{count} rows of {name}" for (name, _), count in Counter((row.id, row.test) for row in rows).items() if count > 1]
     if again:
-        (name, _), count = next(iter(again.items()))
-        more = f", and {len(again) - 1} more cases so" if len(again) > 1 else ""
-        yield f"{run.file}: {count} rows of {name}{more}: the last was taken"
+        yield f"{run.file}: {some_of(again, 1)}: the last was taken"
