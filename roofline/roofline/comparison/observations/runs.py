@@ -14,7 +14,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from roofline.comparison.observations.machine_state import MachineState, state_of
 from roofline.comparison.observations.observation import disturbed_session, rounds_of
@@ -22,7 +21,7 @@ from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
 from roofline.show.machines import told_apart
-from roofline.text.units import scaled, some_of
+from roofline.text.units import minute, scaled, some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +196,6 @@ class Run:
     incomplete: str = ""
     not_run: frozenset[str] = frozenset()
 
-    @property
-    def moment(self) -> datetime | None:
-        """When it began; None where that isn't known."""
-        return datetime.fromisoformat(self.when) if self.when else None
-
 
 def run_of(result: ResultFile) -> Run:
     """The session that wrote a file."""
@@ -260,20 +254,15 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
 
     Where only some began before it, those that are surely of the newest one's code are left out: the sides took turns.
     """
-    began = [run.moment for run in base]
-    known = [moment for moment in began if moment is not None]
-    if len(known) < len(began):
-        return []
-    first, last = min(known), newest(new)
-    before = [(run, moment) for run in new if (moment := run.moment) is not None and moment < first]
-    took_turns = len(before) < len(new)
-    stale = [
-        f"{run.file} ({_minute(moment)})" for run, moment in before if not (took_turns and _same_code(run, last))
-    ]
+    first, last = min(run.when for run in base), newest(new)
+    before = [run for run in new if run.when and run.when < first]
+    if len(before) < len(new):
+        before = [run for run in before if not _same_code(run, last)]
+    stale = [f"{run.file} ({minute(run.when)} UTC)" for run in before]
     if not stale:
         return []
     return [
-        f"{len(stale)} of {len(new)} sessions of the new side began before the baseline ({_minute(first)}):"
+        f"{len(stale)} of {len(new)} sessions of the new side began before the baseline ({minute(first)} UTC):"
         f" {_are(stale)} {some_of(stale)} of another run?"
     ]
 
@@ -281,10 +270,6 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
 def _same_code(run: Run, last: Run) -> bool:
     """Whether they say that they are: not where there were changes, for these may have been others."""
     return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
-
-
-def _minute(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _are(some: Sequence[object]) -> str:
