@@ -142,8 +142,6 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: 
 
 def found_in(comparison: Comparison, *, in_full: bool = True) -> list[Found]:
     """What stands in the way of a pass, or is not covered by it.
-
-    :param in_full: with a line for each case. Else only the first of a kind have theirs.
     """
     base, new = comparison.base_runs, comparison.new_runs
     invalid = comparison.of("invalid")

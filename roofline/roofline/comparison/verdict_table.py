@@ -14,10 +14,10 @@ from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.runs import (
     Identity,
     Run,
+    changed_roofs,
     code_of,
     newest,
     other_code,
-    roofs_apart,
     setup_differences,
 )
 from roofline.show.tables import Column, Dtype, Table, ends, number, words
@@ -163,8 +163,6 @@ def coverage(comparison: Comparison) -> str:
 
 def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[Compared]:
     """A row a case, and below it what has to be known of the two sides.
-
-    :param in_full: with a line for each case. Else only the first of a kind have theirs.
     """
     return Table(
         title=title,
@@ -197,7 +195,11 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
             "By roof: the step time over the least that each machine's own measured roofs allow is compared, not the"
             " time; base and new are fractions of the measured roof"
         )
-        lines += roofs_apart(base, new)
+        if apart := changed_roofs(base, new):
+            lines.append(
+                f"This machine's own roofs differ between the sides by more than their samples scattered ({'; '.join(apart)})."
+                " A lower roof hides slower cases, a higher one makes up some: on one machine compare times (--by time)"
+            )
     lines += other_code("baseline", base)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))
     if differing:

@@ -32,8 +32,6 @@ def summary(checked: Checked) -> str:
 
 def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
     """What the gate has to judge: one line for all findings, for each has its row and note.
-
-    :param in_full: with a line for each file. Else only the first of a kind have theirs.
     """
     found: list[Found] = []
     if not checked.all_held:
@@ -50,7 +48,6 @@ def table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Tab
     """A row a case and expectation, the worst first.
 
     :param passed: whether it is a pass; where it is none though all findings hold, the title says so.
-    :param in_full: with a line for each case. Else only the first of a kind have theirs.
     """
     rows = sorted(checked.findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
     barred = checked.all_held and not passed

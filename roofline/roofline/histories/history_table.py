@@ -80,7 +80,6 @@ def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: B
     """Show the histories, those with changes first.
 
     :param left_out: lines on what isn't in them.
-    :param in_full: with a line below for each change. Else only the first of a kind have theirs.
     """
     settings = judged[0].settings if judged else Settings()
     one_machine = len({one.series.machine for one in judged}) == 1

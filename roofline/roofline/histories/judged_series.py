@@ -167,7 +167,6 @@ def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_fu
     A case that is new since the revision passes in silence until it has points enough.
 
     :param unreadable: why files that should be results can't be read.
-    :param in_full: with a line for each. Else only the first of a kind have theirs.
     """
     slower = [f"slower: {line_of(one, change)}" for one in judged for change in one.slower]
     unjudged = [(one, why) for one in judged if not one.is_new and (why := one.why_not_judged) is not None]

@@ -148,6 +148,7 @@ def in_document(text: str) -> str:
 def first_lines(kind: str, lines: Sequence[str], *, in_full: bool, counts: Sequence[int] | None = None) -> list[str]:
     """Lines of one kind below a table: the first `MOST_SHOWN` of them, and how much the others are of; or all.
 
+    :param in_full: all of them, and all names in each (`named`). Whoever makes lines hands it on.
     :param counts: how many cases, files, or whatever is counted of the kind, each line is of. Default: one.
     """
     shown = len(lines) if in_full else MOST_SHOWN

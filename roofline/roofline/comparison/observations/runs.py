@@ -279,20 +279,6 @@ def _are(some: Sequence[object]) -> str:
 _LEVELS = ("dram", "llc")
 
 
-def roofs_apart(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
-    """At most a line, for roofs of one machine that differ between the sides by more than their samples scattered.
-
-    :param base: the sessions of each side, of one machine a side.
-    """
-    apart = changed_roofs(base, new)
-    if not apart:
-        return []
-    return [
-        f"This machine's own roofs differ between the sides by more than their samples scattered ({'; '.join(apart)})."
-        " A lower roof hides slower cases, a higher one makes up some: on one machine compare times (--by time)"
-    ]
-
-
 def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """The roofs of one machine that differ between the sides, with both values; none of different machines."""
     if not base[0].machine.proven or any(
