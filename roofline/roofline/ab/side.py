@@ -115,8 +115,8 @@ def check_arguments(arguments: Sequence[str]) -> None:
     flag = _DISTRIBUTES.search(" ".join(("", *arguments, "")))
     if flag is not None:
         raise WrongOptions(
-            f"{flag[1]}: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave it out "
-            "(where an ini file has it: -n 0)."
+            f"{flag[1]}: both sides take turns test by test, and pytest-xdist runs tests beside each other. Leave it "
+            "out (where an ini file has it: -n 0)."
         )
 
 

@@ -94,4 +94,3 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
         incomplete=None if result.session is None else result.session.why_incomplete,
         left_out=result.left_out,
     )
-

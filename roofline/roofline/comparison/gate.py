@@ -141,8 +141,7 @@ def gate(comparison: Comparison, *, allow_removed: bool, strict: bool, in_full: 
 
 
 def found_in(comparison: Comparison, *, in_full: bool = True) -> list[Found]:
-    """What stands in the way of a pass, or is not covered by it.
-    """
+    """What stands in the way of a pass, or is not covered by it."""
     base, new = comparison.base_runs, comparison.new_runs
     invalid = comparison.of("invalid")
     lines = {

@@ -36,6 +36,7 @@ from roofline.text.units import (
 LARGE_IMPROVEMENT = 0.1
 """Share of a time or an amount won beyond which an old baseline would hide a loss."""
 
+
 def asks_for_more(comparison: Comparison) -> bool:
     """Whether more sessions would settle a case."""
     return any(case.more_sessions is not None for case in comparison.cases)
@@ -96,7 +97,9 @@ def columns(comparison: Comparison) -> list[Column[Compared]]:
         words("counted_otherwise", "counted otherwise", lambda case: case.match.counted or None),
         number("base_sessions", "base", lambda case: len(case.match.base), dtype="Int64"),
         number("new_sessions", "new", lambda case: len(case.match.new), dtype="Int64"),
-        words("base_file", "base", lambda case: next((one.run.file for one in case.match.base), None), dtype="category"),
+        words(
+            "base_file", "base", lambda case: next((one.run.file for one in case.match.base), None), dtype="category"
+        ),
         words("new_file", "new", lambda case: next((one.run.file for one in case.match.new), None), dtype="category"),
     ]
 
@@ -125,7 +128,9 @@ def display(comparison: Comparison) -> list[Column[Compared]]:
         )
     )
     if asks_for_more(comparison):
-        shown.append(number("more_sessions", "more to\nsettle it", show=lambda more: f"about {more}", narrow=str, drop=5))
+        shown.append(
+            number("more_sessions", "more to\nsettle it", show=lambda more: f"about {more}", narrow=str, drop=5)
+        )
     return shown
 
 
@@ -162,8 +167,7 @@ def coverage(comparison: Comparison) -> str:
 
 
 def table(comparison: Comparison, title: str, *, in_full: bool = True) -> Table[Compared]:
-    """A row a case, and below it what has to be known of the two sides.
-    """
+    """A row a case, and below it what has to be known of the two sides."""
     return Table(
         title=title,
         columns=columns(comparison),
@@ -197,8 +201,9 @@ def sides(comparison: Comparison, *, in_full: bool = True) -> list[str]:
         )
         if apart := changed_roofs(base, new):
             lines.append(
-                f"This machine's own roofs differ between the sides by more than their samples scattered ({'; '.join(apart)})."
-                " A lower roof hides slower cases, a higher one makes up some: on one machine compare times (--by time)"
+                "This machine's own roofs differ between the sides by more than their samples scattered"
+                f" ({'; '.join(apart)}). A lower roof hides slower cases, a higher one makes up some: on one machine"
+                " compare times (--by time)"
             )
     lines += other_code("baseline", base)
     differing = setup_differences((run.setup for run in base), (run.setup for run in new))

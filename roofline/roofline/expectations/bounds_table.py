@@ -31,8 +31,7 @@ def summary(checked: Checked) -> str:
 
 
 def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
-    """What the gate has to judge: one line for all findings, for each has its row and note.
-    """
+    """What the gate has to judge: one line for all findings, for each has its row and note."""
     found: list[Found] = []
     if not checked.all_held:
         failed = any(finding.verdict == "failed" for finding in checked.findings)
@@ -209,7 +208,10 @@ def reason(finding: CheckedBound) -> str | None:
     if fraction is not None and fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)"
     if fraction is not None and not fraction.timed:
-        return "the time is known to no better than itself: leave the machine alone, and measure longer (--roofline-max-time)"
+        return (
+            "the time is known to no better than itself: leave the machine alone, and measure longer"
+            " (--roofline-max-time)"
+        )
     for doubt in filter(None, map(_doubtful_roofs, finding.points)):
         return doubt
     point = finding.points[-1]

@@ -17,6 +17,7 @@ from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, matches
 from roofline.schema.session import NotMeasured
+from roofline.text.units import some_of
 
 Judged = Literal["held", "failed", "not_evaluable"]
 Verdict = Literal["held", "failed", "not_evaluable", "not_measured", "not_applicable"]
@@ -167,9 +168,12 @@ def unknown_devices(
     for one, is_own in zip(entries, own, strict=True):
         if not one.is_on(here if is_own else known):
             unknown.setdefault(one.device, []).append(one)
+    known_names = (
+        f"These results are of {', '.join(sorted(here))}; others are called {', '.join(KINDS)}, or as in"
+        " `roofline devices`"
+    )
+    told = {name: some_of([one.source for one in found], 1) for name, found in unknown.items()}
     return {
-        f"device {device!r} ({found[0].source}{f' and {len(found) - 1} more' if len(found) > 1 else ''}): no such device"
-        f" is known: a typo? Those of these results are called {', '.join(sorted(here))}, others {', '.join(KINDS)} or as"
-        " in `roofline devices`": found
-        for device, found in unknown.items()
+        f"device {name!r} ({told[name]}): no such device is known: a typo? {known_names}": found
+        for name, found in unknown.items()
     }

@@ -177,9 +177,7 @@ def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_fu
         "file not read": [f"not read: {reason}" for reason in unreadable],
     }
     found = [
-        (situation, line)
-        for situation, of in lines.items()
-        for line in first_lines(situation, of, in_full=in_full)
+        (situation, line) for situation, of in lines.items() for line in first_lines(situation, of, in_full=in_full)
     ]
     if all(one.why_not_judged is not None for one in judged):
         found.append(("nothing to judge", "no case has a history in which a change could be seen"))

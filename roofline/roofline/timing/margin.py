@@ -12,7 +12,7 @@ as for a mean, and made `MEDIAN_OVER_MEAN` times as wide. The estimate is the su
    coefficients are independent and normal, and the error of the mean *for the long run*, with the part of the spectrum
    below one cycle a run, is known up to their scale. The spectra are weighed by how well they explain the coefficients,
    and the margin is a quantile of the resulting mixture of t distributions.
-2. *What no round shows.* `UNSEEN_S` of time lost may always have been missed. So a run of 5 s can't claim less than 1 %.
+2. *What no round shows.* `UNSEEN_S` of time lost may always have been missed: a run of 5 s can't claim less than 1 %.
 
 The approach follows U. Mueller and M. Watson, "Measuring Uncertainty about Long-Run Predictions", Review of Economic
 Studies 83 (2016), and U. Mueller, "HAC Corrections for Strongly Autocorrelated Time Series", Journal of Business &

@@ -160,4 +160,3 @@ def by_median(record: Record) -> Record:
         flags=(*flags, *([] if flag is None else [flag])),
         missing=missing if why_none is None else {**missing, "timing.margin": why_none},
     )
-

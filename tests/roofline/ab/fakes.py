@@ -115,7 +115,7 @@ class FakeProcess:
         if answer is not None:
             self._answers.append(answer)
 
-    def receive(self, doing: str) -> Message:
+    def receive(self, _doing: str) -> Message:
         if self._dead:
             raise ProcessFailed(f"{self._name}: ended")
         return self._answers.pop(0)

@@ -95,7 +95,8 @@ def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("end", "how"), [("sys.exit(9)", "ended with exit code 9"), ("os.kill(os.getpid(), 9)", r"was ended by signal 9 \(Killed\), as")]
+    ("end", "how"),
+    [("sys.exit(9)", "ended with exit code 9"), ("os.kill(os.getpid(), 9)", r"was ended by signal 9 \(Killed\), as")],
 )
 def test_one_that_ends_is_not_waited_for(end: str, how: str, start: Start) -> None:
     """The message says how it ended, then what it wrote last."""

@@ -103,9 +103,7 @@ def test_tests_beside_each_other_are_refused(arguments: list[str]) -> None:
         check_arguments(["perftests", *arguments, "-x"])
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["-n", "0"], ["-n0"], ["--dist=no"], ["--nf-like", "-k", "n"]]
-)
+@pytest.mark.parametrize("arguments", [[], ["-n", "0"], ["-n0"], ["--dist=no"], ["--nf-like", "-k", "n"]])
 def test_xdist_that_distributes_nothing_is_not_refused(arguments: list[str]) -> None:
     """That is how an ini file's -n is taken back."""
     check_arguments(arguments)

@@ -208,4 +208,3 @@ def _of_images(side: int) -> Any:
 def test_a_record_that_contradicts_itself(tmp_path: Path, record: Any, rules: set[str]) -> None:
     """What is consistent stays silent."""
     assert _rules(_own(tmp_path, record)) == rules
-

@@ -9,7 +9,6 @@ import pytest
 
 from roofline.audits import RULES
 from roofline.cli import program as cli
-from tests.roofline import build
 from tests.roofline.audits.make import POOLED
 
 Run = Callable[..., tuple[int, str, str]]

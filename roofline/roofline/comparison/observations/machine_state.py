@@ -49,7 +49,9 @@ _READINGS: dict[str, _Reading] = {
 def state_of(cases: Iterable[Rounds]) -> MachineState:
     """What the rounds of a session's cases tell."""
     rounds = tuple(cases)
-    known = {name: [value for one in rounds if (value := get(one)) is not None] for name, (get, *_) in _READINGS.items()}
+    known = {
+        name: [value for one in rounds if (value := get(one)) is not None] for name, (get, *_) in _READINGS.items()
+    }
     return {name: statistics.median(values) for name, values in known.items() if values}
 
 

@@ -114,7 +114,7 @@ def _gib(byte: int | None) -> str | None:
 
 
 def machine_difference(base: Identity, new: Identity) -> str | None:
-    """What shows that two machines are not the same, or leaves open whether they are, in words; None where nothing does."""
+    """What shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
     differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
     if base.proven and new.proven:

@@ -257,9 +257,7 @@ def _now(gone: SessionResult, added: _Rows) -> str | None:
     return None
 
 
-def _new(
-    case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[Run]
-) -> MatchedCase:
+def _new(case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[Run]) -> MatchedCase:
     """:param others: the case's sessions in the baseline on other machines."""
     rows = tuple(new.rows)
     if others is not None:

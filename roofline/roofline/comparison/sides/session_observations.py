@@ -63,9 +63,9 @@ class SessionResult:
 
     ``value`` is the figure that is compared, by roof too, in its unit; ``fastest_s`` and ``slowest_s`` are of the
     session's rounds. By roof, the observation is of the step time over ``least_s``, which the machine's own measured
-    roofs allow; ``sol_s`` is the speed of light. ``provenance`` is where the work is from, or the place in the record of
-    a figure other than the step time. ``counted`` is the work as its operations were counted, by roof what the case was
-    placed by; None where there is none.
+    roofs allow; ``sol_s`` is the speed of light. ``provenance`` is where the work is from, or the place in the record
+    of a figure other than the step time. ``counted`` is the work as its operations were counted, by roof what the case
+    was placed by; None where there is none.
     """
 
     run: Run
@@ -241,4 +241,3 @@ def _why_no_fraction(placement: Placement) -> str | None:
     if placement.roof_source != "measured":
         return f"its roofs are not measured ones ({placement.roof_source}): measure them with the cases"
     return None
-

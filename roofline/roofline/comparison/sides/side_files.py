@@ -148,6 +148,10 @@ def _last_of_each(rows: Iterable[SessionResult]) -> Iterable[SessionResult]:
 
 def _repeated(run: Run, rows: Sequence[SessionResult]) -> Iterable[str]:
     """A line for the rows of a file that stand there more than once."""
-    again = [f"{count} rows of {name}" for (name, _), count in Counter((row.id, row.test) for row in rows).items() if count > 1]
+    again = [
+        f"{count} rows of {name}"
+        for (name, _), count in Counter((row.id, row.test) for row in rows).items()
+        if count > 1
+    ]
     if again:
         yield f"{run.file}: {some_of(again, 1)}: the last was taken"

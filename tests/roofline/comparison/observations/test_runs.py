@@ -13,10 +13,10 @@ from roofline.comparison.observations.runs import (
     Identity,
     Run,
     before_the_baseline,
+    changed_roofs,
     identity_of,
     machine_difference,
     other_code,
-    changed_roofs,
     setup_differences,
     setup_of,
 )
