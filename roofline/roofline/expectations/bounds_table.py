@@ -215,6 +215,8 @@ def reason(finding: CheckedBound) -> str | None:
     for doubt in filter(None, map(_doubtful_roofs, finding.points)):
         return doubt
     point = finding.points[-1]
+    for flag in (flag for flag in point.flags if flag.name == "disturbed"):
+        return f"something else used the machine: {flag.evidence}"
     if worst.verdict == "failed":
         return f"`roofline ops {point.result.path.name}` says in which operations the time goes"
     if worst.what == "bound" and point.bound.why in (STRADDLES, NEAR_KNEE):
@@ -227,7 +229,9 @@ def reason(finding: CheckedBound) -> str | None:
 
 def _doubtful_roofs(point: Point) -> str | None:
     roofs = bounding(point)
-    if any(roof.source == "spec" for roof in roofs):
-        return "its roofs are those of a device table, and another table has others: measure them"
+    published = dict.fromkeys(roof.detail for roof in roofs if roof.source == "spec")
+    if published:
+        table = "; ".join(published)
+        return f"its roofs are those of a device table ({table}), and another table has others: measure them"
     apart = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in roofs if (roof.spread or 0.0) > LOUD_SPREAD)
     return f"the roofs were measured on a busy machine (their samples differ: {apart})" if apart else None

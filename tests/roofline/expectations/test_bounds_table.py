@@ -73,7 +73,7 @@ def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None
 
 
 def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
-    """Of one commit nothing is said; where another's session is judged with it, both are named, and its file."""
+    """Of one commit nothing is said; where another's session is judged with it, both are named."""
     points = [
         point
         for number in (1, 2, 3)
@@ -89,8 +89,7 @@ def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
     points[0] = replace(points[0], result=replace(points[0].result, commit="fedcba9876543210"))
     points[1] = replace(points[1], result=replace(points[1].result, commit=None))
     assert list(table(check_expectations(points, entries)).notes) == [
-        "Sessions of several commits are judged together: 0123456789, fedcba9876; not of the newest one's: s1.json."
-        " Give those of one at a time."
+        "Sessions of several commits are judged together: 0123456789, fedcba9876. Give those of one at a time."
     ]
 
 

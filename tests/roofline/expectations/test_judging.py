@@ -132,11 +132,15 @@ def test_a_floor_is_judged_whatever_the_bound(tmp_path: Path) -> None:
     ("record", "over", "told"),
     [
         (build_points.record(work=None), None, "the work was not counted"),
-        (build_points.record(), (), "no fraction of its roof without roofs. Evidence: no roofs: none measured in this"),
+        (
+            build_points.record(),
+            (),
+            "or a dtype that it ran in has no compute roof. Evidence: no roofs: none measured in this",
+        ),
         (
             build_points.record(work=build.work(1e11, float("nan"), float("nan"))),
             None,
-            "the bytes are not known, and time alone says nothing of it",
+            "no fraction of its roof: its bytes are not known",
         ),
     ],
 )
@@ -557,7 +561,7 @@ def test_a_floor_is_not_missed_by_a_session_of_a_busy_machine(
     record = build_points.record(timing=build.timing(rounds=rounds, margin=None))
     finding, checked = check(tmp_path, record, expected(bound=None, min_fraction_of_roof=0.9))
     assert (finding.verdict, build_points.exit_code(checked)) == (verdict, code)
-    busy = "Likely: the machine was busy: 11 of 20 rounds were disturbed from outside: measure again"
+    busy = "Likely: something else used the machine: 11 of 20 rounds were disturbed from outside: measure again"
     assert (busy in message(finding)) is (code == 3)
 
 

@@ -212,23 +212,3 @@ def test_what_was_locked_holds_and_can_fail(tmp_path: Path) -> None:
     for point in points:
         assert build_points.exit_code(check_expectations([point], expected)) == 0
     assert build_points.exit_code(check_expectations(sessions(tmp_path, step(0.2)), expected)) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        (" ", "is blank: no entry could name it"),
-        ("*", "is *, which in an entry stands for any"),
-    ],
-)
-def test_a_name_that_no_entry_can_hold_is_left_out(tmp_path: Path, name: str, why: str) -> None:
-    """Whether the case, the machine or the work has it: the entry would be of everything, or break the file."""
-    named = {"a": step(0.1, case=build.case(id=name)), "b": step(0.1, case=build.case(workload_hash=name))}
-    points = [one for file, record in named.items() for one in build_points.points(tmp_path, record, name=file)]
-    for key in ("label", "fingerprint"):
-        points += build_points.points(tmp_path, step(0.1), name=key, machine={key: name})
-    locked, left_out = lock(points)
-    assert locked == ()
-    assert {one.why for one in left_out} == {
-        f"the {what} {why}" for what in ("case in a.json", "workload hash in b.json", "machine's label in label.json")
-    } | {f"the machine's fingerprint in fingerprint.json {why}"}

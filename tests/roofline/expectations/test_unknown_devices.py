@@ -29,7 +29,7 @@ def _unknown(folder: Path, **of: Any) -> tuple[str, ...]:
     [
         *("*", "cpu", "CUDA", "mps", "m*"),  # kinds
         *("epyc-2cpu", "AMD EPYC 7B13", "lab-*"),  # of the results
-        *("NVIDIA H100 PCIe", "nvidia h100*", "NVIDIA GeForce RTX(TM) 4060", "NVIDIA B300", "Tesla*"),  # published
+        *("NVIDIA H100 PCIe", "nvidia h100*", "NVIDIA GeForce RTX 4060", "NVIDIA B300", "Tesla*"),  # published
     ],
 )
 def test_a_device_that_may_be_meant_is_known(tmp_path: Path, device: str) -> None:
@@ -41,19 +41,17 @@ def test_a_device_that_may_be_meant_is_known(tmp_path: Path, device: str) -> Non
 def test_a_device_that_nobody_has_is_told(tmp_path: Path, device: str) -> None:
     """With its place, and what is known."""
     (told,) = _unknown(tmp_path, device=device)
-    assert told.startswith(f"device {device!r} (e.toml:3): no such device is known: a typo? Known are cpu, cuda, mps, ")
+    assert told.startswith(f"device {device!r} (e.toml:3): no such device is known: a typo? These results are of ")
 
 
 @pytest.mark.parametrize("device", ["GeForce RTX 4090*", "NVIDIA  GeForce RTX 4090"])
 def test_a_device_of_the_results_that_is_written_otherwise_is_told(tmp_path: Path, device: str) -> None:
-    """The table would find it; an entry is for what its driver calls it, and would expect nothing."""
+    """`roofline devices` would find it; an entry is for what its driver calls it, and would expect nothing."""
     card = replace(build.CUDA, name="NVIDIA GeForce RTX 4090")
     points = build_points.points(tmp_path, build_points.record(device=card), machine={"device": card})
     told = tuple(unknown_devices([Expected(bound="compute", device=device, source="e.toml:3")], points, load()))
-    assert told == (
-        f"device {device!r} (e.toml:3): a device of these results is called NVIDIA GeForce RTX 4090: write it so, with"
-        " * for what may differ",
-    )
+    assert told[0].startswith(f"device {device!r} (e.toml:3): no such device is known")
+    assert "These results are of NVIDIA GeForce RTX 4090, cuda, " in told[0]
 
 
 def test_what_was_locked_elsewhere_is_of_a_machine_that_there_is(tmp_path: Path) -> None:
@@ -61,10 +59,8 @@ def test_what_was_locked_elsewhere_is_of_a_machine_that_there_is(tmp_path: Path)
     assert _unknown(tmp_path, device="lab-4", fingerprint="0123abcd") == ()
     assert _unknown(tmp_path, device="epyc-2cpu", fingerprint=HERE) == ()
     for device in ("cpuu", "cuda-box"):
-        assert _unknown(tmp_path, device=device, fingerprint=HERE) == (
-            f"device {device!r} (e.toml:3): the fingerprint is that of epyc-2cpu, which has no such name: take one of"
-            " its own",
-        )
+        (told,) = _unknown(tmp_path, device=device, fingerprint=HERE)
+        assert told.startswith(f"device {device!r} (e.toml:3): no such device is known")
 
 
 def test_a_machine_that_was_locked_is_known_to_the_whole_file(tmp_path: Path) -> None:
