@@ -153,8 +153,13 @@ _MUTATIONS: list[tuple[str, str, Change, str]] = [
     ("a round zero", "base", _rounds_time(0.0), "a round's time in the record is not a time"),
     ("step time NaN", "base", _step_time(float("nan")), "the record's step time is nan s, which is not a time"),
     ("step time zero", "base", _step_time(0.0), "the record's step time is 0 s, which is not a time"),
-    ("baseline in milliseconds", "base", _milliseconds, "1000 times as short: a file in another unit of time?"),
-    ("new in milliseconds", "new", _milliseconds, "1000 times as long: a file in another unit of time?"),
+    (
+        "baseline in milliseconds",
+        "base",
+        _milliseconds,
+        "a file in another unit? If it is real, make the baseline anew",
+    ),
+    ("new in milliseconds", "new", _milliseconds, "times: a file in another unit?"),
     ("new in kiloseconds", "new", _kiloseconds, "faster_than_peak: 1.00 PFLOP/s is 100 times"),
     ("statistics in milliseconds", "new", _statistics_alone, "1000 times as long: another unit of time, or a file"),
     ("a unit in the file", "base", _declared, "says that its times are in 'ms'"),
@@ -336,8 +341,7 @@ def test_plain_files_of_another_machine_do_not_pass(run: Run, tmp_path: Path) ->
     for base, new in (("told", "less"), ("less", "told")):
         code, _, err = run("check", files[new], "--baseline", files[base])
         assert code == 3
-        assert "whether it is the same machine is not known: of the" in err
-        assert "no processor and no number of processors is recorded" in err
+        assert "another machine: " in err
 
 
 def test_benchmarks_disabled_under_xdist_do_not_pass(

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.effects.verdict import NoNumber
 from roofline.comparison.judged_case import Compared, Settings
 from roofline.comparison.observations.runs import Identity
 from roofline.comparison.observations.runs import Run as OneRun
@@ -103,9 +102,9 @@ _MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
 _RUN = OneRun(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})
 
 
-def _case(name: str, more_sessions: int | None = None, no_number: NoNumber | None = None) -> Compared:
+def _case(name: str, more_sessions: int | None = None) -> Compared:
     pair = MatchedCase(id=name, test=name, machine=_MACHINE, standing="matched")
-    return Compared(match=pair, outcome="inconclusive", more_sessions=more_sessions, no_number=no_number)
+    return Compared(match=pair, outcome="inconclusive", more_sessions=more_sessions)
 
 
 def _comparison(*cases: Compared) -> Comparison:
@@ -113,19 +112,13 @@ def _comparison(*cases: Compared) -> Comparison:
 
 
 def test_that_no_number_settles_a_case_is_not_shown_as_settled() -> None:
-    """`-` is for what more sessions have no part in; the signs are explained where they stand."""
-    comparison = _comparison(
-        _case("known", 9), _case("beyond", no_number="beyond"), _case("border", no_number="border"), _case("none")
-    )
-    said = (
-        "More to settle it: sessions a side, if the estimate stays where it is and they scatter as these do;"
-        " >100: not even 100 more would be likely to; ?: it lies at what matters, and more may move it to either side"
-    )
-    for width, signs in ((200, ["9", ">100", "?", "-"]), (70, ["9", ">100", "?", "-"])):
+    """It has a `-`, which is explained where it stands."""
+    comparison = _comparison(_case("known", 9), _case("none"))
+    for width in (200, 70):
         lines = render(table(comparison, "t"), "table", width).splitlines()
-        rows = [line.split() for line in lines if line.split()[:1] in (["known"], ["beyond"], ["border"], ["none"])]
-        assert [row[-1] for row in rows] == signs
-        assert said in " ".join(" ".join(lines).split())
+        rows = [line.split() for line in lines if line.split()[:1] in (["known"], ["none"])]
+        assert [row[-1] for row in rows] == ["9", "-"]
+        assert "; -: not even 100 would be likely to, or the estimate" in " ".join(" ".join(lines).split())
 
 
 def test_where_nothing_asks_for_more_nobody_is_told_of_it() -> None:

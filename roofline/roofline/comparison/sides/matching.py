@@ -300,7 +300,7 @@ def _both(case: _Case, base: _Sessions, new: _Sessions, by: By, figure: FigureNa
     if why is None and counted and by == "roof":
         # The least time that the roofs allow is worked out from the count: the case would be judged by that.
         why = f"other work: {counted}"
-    why = why or _other_unit([*fitting, *new.usable], figure)
+    why = why or _other_unit(fitting, new.usable, figure)
     if why is not None:
         return because(standing="not comparable", why=why)
     differing = ((one, _difference(one, new.usable[0], by)) for one in base.usable)
@@ -324,15 +324,16 @@ def _unchecked(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> s
     return f"not proven: no check of {names} in {some_of(list(lacking), 1)}, the baseline has it"
 
 
-def _other_unit(results: Sequence[SessionResult], figure: FigureName) -> str | None:
+def _other_unit(base: Sequence[SessionResult], new: Sequence[SessionResult], figure: FigureName) -> str | None:
     """Why the sessions can't all be of one unit; None where they can."""
-    least, most = (pick(results, key=lambda one: one.value) for pick in (min, max))
-    factor, show = most.value / least.value, FIGURES[figure].show
-    if factor < OTHER_UNIT:
+    values = [one.value for one in (*base, *new)]
+    least, most = min(values), max(values)
+    if most < OTHER_UNIT * least:
         return None
+    show = FIGURES[figure].show
     return (
-        f"{show(most.value)} in {most.run.file} is {significant(factor)} times the {show(least.value)} in"
-        f" {least.run.file}: a file in another unit? If it is real, make the baseline anew"
+        f"sessions from {show(least)} to {show(most)}, {significant(most / least)} times: a file in another unit? If it"
+        f" is real, make the baseline anew ({_files(base)} -> {_files(new)})"
     )
 
 

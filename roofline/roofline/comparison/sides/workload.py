@@ -87,7 +87,7 @@ depend on data or on who comes first; another algorithm, as Winograd's for a con
 COUNTERS_BYTE = 0.05
 """The same of bytes that counters read: what lies in a cache when a kernel begins depends on what ran before."""
 
-_DIGITS = 5
+_DIGITS = 4
 """Significant digits of a count."""
 
 

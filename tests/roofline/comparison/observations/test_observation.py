@@ -195,17 +195,8 @@ def test_too_little_for_an_error(changes: dict[str, Any]) -> None:
         ({"median_s": None}, "the statistics' median is missing or not finite"),
         ({"rounds": None}, "the statistics' number of rounds is missing"),
         ({"rounds": 0.0}, "0 rounds in the statistics"),
-        ({"iterations": 0.0}, "0 iterations in the statistics"),
         ({"mean_s": 0.0}, "the statistics' mean is 0 s, which is not a time"),
-        ({"min_s": -1.0}, "the statistics' least is -1 s, which is not a time"),
         ({"unit": "ms"}, "the file says that its times are in 'ms'; pytest-benchmark's are in seconds"),
-        (
-            {"mean_s": 100.0, "median_s": 100.0, "min_s": 99.0, "max_s": 101.0},
-            "the statistics' mean is 100 s, their rate's 100 ms, 1000 times as long: another unit of time, or a file",
-        ),
-        ({"median_s": 0.2}, "the statistics' median is 200 ms, but their rounds took 99.0 ms to 101 ms"),
-        ({"min_s": 0.12}, "the statistics' mean is 100 ms, but their rounds took 120 ms to 101 ms"),
-        ({"iterations_per_s": 0.0}, "the statistics' rate is 0 iterations/s, which is not a rate"),
         ({"round_times_s": (*ROUNDS[:4], None)}, "a round's time is not a time"),
         ({"round_times_s": (*ROUNDS[:4], 0.0)}, "a round's time is not a time"),
         (

