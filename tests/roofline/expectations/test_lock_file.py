@@ -137,11 +137,13 @@ def test_only_a_line_feed_ends_a_line(mark: str) -> None:
     assert parse(before, "e.toml")[0].source == "e.toml:2"
 
 
-def test_a_name_is_read_as_it_was_written() -> None:
-    """TOML refuses U+007F as it is, in strings and in comments; what can't be seen may stand there."""
+def test_what_cannot_be_seen_is_escaped() -> None:
+    """TOML refuses U+007F as it is, in strings and in comments; others would end a line or hide from a reader."""
     name = "a\x7f\x85\u2028\u202e\uffff\U000e0001 é核"
     evidence = Locked(expected=locked(name).expected, evidence=("from s\x7f\u202e.json",))
     text = text_of([evidence])
+    assert text.replace("\n", "").isprintable()
+    assert 'case = "a\\u007F\\u0085\\u2028\\u202E\\uFFFF\\U000E0001 é核"' in text
     assert "# from s\\x7f\\u202e.json" in text
     assert parse(text, "e.toml")[0].case == name
 
