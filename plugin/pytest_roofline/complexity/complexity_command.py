@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -61,20 +62,22 @@ def memory_byte(text: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]i?|Ki)?B?\s*", text)
     unit = (match[2] or "").replace("ki", "Ki") if match else ""
-    byte = int(float(match[1]) * _UNITS[unit]) if match else 0
-    if byte < 1:
+    byte = float(match[1]) * _UNITS[unit] if match else 0.0
+    if not 1 <= byte < math.inf:
         raise click.BadParameter(
             f"{text!r} is no size of memory: use a number with a unit, such as 24GiB, 80GB or 512MiB"
         )
-    return byte
+    return int(byte)
 
 
 def _batches(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
     batches: dict[int, None] = {}
     for text in _separated(values):
-        if not (text.isascii() and text.isdigit() and int(text)):
+        digits = text.lstrip("0")
+        # Python refuses to read a number of thousands of digits.
+        if re.fullmatch("[1-9][0-9]{0,17}", digits) is None:
             raise click.BadParameter(f"{text!r} is no batch size: use whole numbers from 1")
-        batches[int(text)] = None
+        batches[int(digits)] = None
     return tuple(batches)
 
 

@@ -136,6 +136,7 @@ def test_what_can_not_be_counted_is_left_out_and_named() -> None:
     [
         (["--model", "resnet5"], "near matches: .*resnet50"),
         (["--model", "own", "--batch", "0"], "'0' is no batch size: use whole numbers from 1"),
+        (["--model", "own", "--batch", "9" * 5000], "is no batch size: use whole numbers from 1"),
         (["--model", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
         (["--model", "normed"], "normed: train batch must be >= 2"),
         (["--model", "own", "--summaries", "pyproject.toml/x"], "can't be written"),
@@ -186,7 +187,7 @@ def test_sizes(text: str, byte: int) -> None:
     assert memory_byte(text) == byte
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1GB", "1e9", "24 gigabytes", "0GB", "nan"])
+@pytest.mark.parametrize("text", ["", "GiB", "-1GB", "1e9", "24 gigabytes", "0GB", "nan", "9" * 400])
 def test_no_sizes(text: str) -> None:
     """The message says what is one."""
     with pytest.raises(click.BadParameter, match="is no size of memory: use a number with a unit, such as 24GiB"):
