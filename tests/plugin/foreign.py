@@ -9,6 +9,7 @@ import pytest
 
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
+from roofline.schema.session import Session
 
 MEASURES = """
     import pytest, torch
@@ -54,6 +55,10 @@ def results(pytester: pytest.Pytester) -> dict[str, Any]:
     (path,) = (pytester.path / "results").rglob("*.json")
     document: dict[str, Any] = json.loads(path.read_text(), parse_constant=pytest.fail)
     return document
+
+
+def session_of(document: dict[str, Any]) -> Session:
+    return from_json(Session, document[KEY], "the file")
 
 
 def records(document: dict[str, Any]) -> dict[str, Record]:

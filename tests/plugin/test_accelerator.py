@@ -90,23 +90,10 @@ def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("properties", "calls")
-@pytest.mark.parametrize(
-    "nvml",
-    [
-        None,
-        FakeNvml(f"GPU-{OTHER}"),
-        *(
-            FakeNvml(f"GPU-{UUID}", refuses={name: "Unknown Error"})
-            for name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetUUID")
-        ),
-    ],
-    ids=["not installed", "device unknown", "no init", "no count", "no handle", "no uuid"],
-)
-def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml | None) -> None:
-    """A machine whose NVML is missing, fails or doesn't know the device measures all the same."""
+def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose NVML is missing or fails measures all the same; why it does is in device/test_nvml.py."""
+    nvml = FakeNvml(f"GPU-{UUID}", refuses={"nvmlDeviceGetHandleByIndex": "Unknown Error"})
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    with pytest.raises(NoNvml):
-        devices.nvml_of(CUDA)
     instruments = devices.instruments(CUDA)
     assert (instruments.state(), instruments.held_so_far(), instruments.energy_j()) == (DeviceState(), HeldDown(), None)
     told = {*DeviceState.__dataclass_fields__, *HeldDown.__dataclass_fields__, "energy_j"}

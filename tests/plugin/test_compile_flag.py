@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roofline.schema.record import KEY, Record
-from roofline.schema.record_json import from_json
-from roofline.schema.session import Session
+from roofline.schema.record import Record
+from tests.plugin.foreign import records, results, session_of
 
 MEASURES = """
     import torch
@@ -20,6 +18,7 @@ MEASURES = """
     def test_mine(roofline):
         roofline(nn.Sequential(nn.Linear(8, 4), nn.GELU()), torch.randn(2, 8))
 """
+"""Of the GELU the compiler makes code of its own; a linear layer alone needs none."""
 
 CAPTURES_ONLY = """
     from functools import partial
@@ -41,22 +40,16 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-def results(folder: Path) -> dict[str, Any]:
-    (path,) = (folder / "results").rglob("*.json")
-    document: dict[str, Any] = json.loads(path.read_text())
-    return document
-
-
 def record_of(document: dict[str, Any]) -> Record:
-    (bench,) = document["benchmarks"]
-    return from_json(Record, bench["extra_info"][KEY], bench["name"])
+    (record,) = records(document).values()
+    return record
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to generate code with")
 def test_what_inductor_made_is_measured(project: pytest.Pytester) -> None:
     """The whole way with the real compiler: the graph is proven, compiling is timed, its warnings are no errors."""
     project.runpytest_subprocess(*COMPILES).assert_outcomes(passed=1)
-    record = record_of(results(project.path))
+    record = record_of(results(project))
     assert record.valid
     assert record.case.config["compile"] is True
     assert record.timing is not None
@@ -77,13 +70,6 @@ def test_the_same_test_is_another_workload(project: pytest.Pytester) -> None:
         assert (record.case.id, record.case.config["compile"]) == ("test_mine", bool(flags))
         hashes.add(record.case.workload_hash)
     assert len(hashes) == 2
-
-
-def test_the_ini_option_compiles_too(project: pytest.Pytester) -> None:
-    """As every setting."""
-    project.makeconftest(CAPTURES_ONLY)
-    project.runpytest_subprocess(*QUICK, "-o", "roofline_compile=true", "--benchmark-json", "out.json")
-    assert record_of(json.loads((project.path / "out.json").read_text())).case.config["compile"] is True
 
 
 @pytest.mark.usefixtures("started_anew")
@@ -120,7 +106,7 @@ def test_a_model_that_the_compiler_leaves_alone_is_skipped_with_what_it_is(proje
     run = project.runpytest_subprocess(*COMPILES, "-rs")
     run.assert_outcomes(passed=1, skipped=1)
     run.stdout.fnmatch_lines(["SKIPPED*torch.compile leaves LSTM eager *: measure it without torch.compile"])
-    (entry,) = from_json(Session, results(project.path)[KEY], "the file").not_measured
+    (entry,) = session_of(results(project)).not_measured
     assert (entry.id, entry.outcome) == ("test_lstm", "skipped")
 
 
@@ -133,7 +119,7 @@ def test_compiling_that_is_switched_off_fails_with_the_variable(
     run = project.runpytest_subprocess(*COMPILES)
     run.assert_outcomes(passed=1, failed=1)
     run.stdout.no_fnmatch_line("*Traceback*")
-    (entry,) = from_json(Session, results(project.path)[KEY], "the file").not_measured
+    (entry,) = session_of(results(project)).not_measured
     assert entry.reason == (
         "Failed: torch.compile is switched off by TORCHDYNAMO_DISABLE=1 in the environment: "
         "unset that, or don't compile"

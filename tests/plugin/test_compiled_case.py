@@ -14,8 +14,7 @@ from torch._dynamo import config
 
 from pytest_roofline import bench
 from pytest_roofline.proof import passes
-from pytest_roofline.workload.case import case_of
-from pytest_roofline.workload.compiling import LeftEager, NotCompiled
+from pytest_roofline.workload.compiling import LeftEager
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 from roofline.schema.record import Check, Record
@@ -100,15 +99,6 @@ def test_an_eager_step_has_no_compile_time_with_the_reason(lab: Lab) -> None:
     assert record.case.config["compile"] is False
 
 
-@pytest.mark.usefixtures("backend")
-def test_compiling_makes_another_workload() -> None:
-    """And its record says so; an eager one keeps the hash that it had before there was a choice."""
-    lab = Lab(STEP_S)
-    eager, other = (case_of(compiled(lab, compile=compile), "case", run_on(lab).options) for compile in (False, True))
-    assert eager.workload_hash != other.workload_hash
-    assert other.config["compile"] is True
-
-
 def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
     lab: Lab, backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,14 +142,6 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
     assert check_of(record, "device").status == "not_made"
     assert check_of(record, "graphs").status == "passed"
     assert record.valid
-
-
-@pytest.mark.usefixtures("backend")
-def test_counting_does_not_stop_later_cases_from_compiling(lab: Lab) -> None:
-    """A function called under a dispatch mode would stay uncompiled for the rest of the process."""
-    for _ in range(2):
-        record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
-        assert check_of(record, "graphs").status == "passed"
 
 
 class Uncompilable(nn.Linear):
@@ -246,17 +228,6 @@ def test_a_compiled_step_has_no_predicted_peak_with_the_reason(lab: Lab) -> None
 
 
 @pytest.mark.usefixtures("backend")
-def test_shapes_that_change_in_the_rounds_are_disproved(lab: Lab) -> None:
-    """A last batch that is short compiles once more while timed."""
-    batches = ReadyBatches([batch(), batch(), batch(), batch(2)])
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, batches=batches), "case", WINDOW)
-    assert check_of(record, "graphs") == Check(
-        name="graphs", status="failed", evidence="1 graph(s) were compiled inside the timed rounds"
-    )
-    assert not record.valid
-
-
-@pytest.mark.usefixtures("backend")
 def test_without_a_warm_up_the_rounds_compile_and_are_disproved(lab: Lab) -> None:
     """There is no compile time then, for it is in the rounds."""
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", replace(WINDOW, warmup_steps=0))
@@ -273,14 +244,6 @@ def test_a_model_that_compiles_itself_has_a_compile_time_too(lab: Lab) -> None:
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, model, compile=False), "case", WINDOW)
     assert timing_of(record).compile_s == COMPILING_S
     assert check_of(record, "graphs").evidence == "1 graph(s) were compiled before the timed rounds"
-
-
-def test_what_is_switched_off_is_not_measured(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one step is taken."""
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    with pytest.raises(NotCompiled, match="switched off by TORCHDYNAMO_DISABLE=1"):
-        bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
-    assert lab.steps == 0
 
 
 @pytest.mark.parametrize("mode", ["train", "infer"])

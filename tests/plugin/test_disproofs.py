@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from roofline.schema.record import KEY, Record
-from roofline.schema.record_json import from_json
-from roofline.schema.session import Session
+from roofline.schema.record import Record
 from tests import forked
 from tests.plugin import foreign
 
@@ -218,7 +216,7 @@ def test_a_false_claim_is_disproved_by_its_own_check(name: str, records: dict[st
 
 def test_every_failure_is_in_the_session_with_its_evidence(document: dict[str, Any]) -> None:
     """So that a reader of the file sees why, whether or not there is a row."""
-    reasons = {entry.id: entry.reason for entry in from_json(Session, document[KEY], "the file").not_measured}
+    reasons = {entry.id: entry.reason for entry in foreign.session_of(document).not_measured}
     assert set(reasons) == {*DISPROVED, "test_dry_before_a_round"}
     assert all(evidence in reasons[name] for name, (_, evidence) in DISPROVED.items())
     assert NOT_MEASURED in reasons["test_dry_before_a_round"]

@@ -18,12 +18,9 @@ from pytest_roofline import plugin
 from pytest_roofline.config import options_of
 from pytest_roofline.options import SETTINGS
 from roofline.results import journal
-from roofline.schema.record import KEY
-from roofline.schema.record_json import from_json
-from roofline.schema.session import Session
 from tests import forked
 from tests.conftest import ROOT
-from tests.plugin.foreign import MEASURES, QUICK, records, results
+from tests.plugin.foreign import MEASURES, QUICK, records, results, session_of
 
 
 def test_a_project_that_does_not_use_it_sees_nothing(pytester: pytest.Pytester) -> None:
@@ -87,7 +84,7 @@ def test_results_are_written_under_label_time_and_commit(project: pytest.Pyteste
     (path,) = (project.path / "results").rglob("*.json")
     assert path.parent.name == "here"
     assert path.name.endswith("Z-nogit.json")
-    session = from_json(Session, results(project)[KEY], "f")
+    session = session_of(results(project))
     assert session.measuring_s is not None
     assert session.wall_s is not None
     assert 0 < session.measuring_s < session.wall_s
@@ -146,7 +143,7 @@ def test_roofs_run_first(project: pytest.Pytester) -> None:
     )
     run = project.runpytest_subprocess(*QUICK, "-v", "--roofline-results", "results")
     run.stdout.fnmatch_lines(["test_z.py::test_launch PASSED*", "test_a.py::test_mine PASSED*"])
-    session = from_json(Session, results(project)[KEY], "f")
+    session = session_of(results(project))
     (roof,) = session.roofs
     assert (roof.name, roof.source, len(roof.samples)) == ("launch", "measured", 3)
 
@@ -162,7 +159,7 @@ def test_a_run_without_roofs_takes_those_measured_last(project: pytest.Pytester)
     (first,) = (project.path / "results").rglob("*.json")
     project.runpytest_subprocess(*arguments, "test_a.py").assert_outcomes(passed=1)
     (second,) = set((project.path / "results").rglob("*.json")) - {first}
-    session = from_json(Session, json.loads(second.read_text())[KEY], "f")
+    session = session_of(json.loads(second.read_text()))
     assert [(roof.name, roof.from_file) for roof in session.roofs] == [("launch", first.name)]
 
 
@@ -194,9 +191,7 @@ def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> N
     project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(
         passed=1, failed=3, skipped=1, errors=1
     )
-    found = {
-        entry.id: (entry.outcome, entry.reason) for entry in from_json(Session, results(project)[KEY], "f").not_measured
-    }
+    found = {entry.id: (entry.outcome, entry.reason) for entry in session_of(results(project)).not_measured}
     outcome, reason = found.pop("test_host_memory")
     assert outcome == "out_of_memory"
     assert "DefaultCPUAllocator: can't allocate memory" in reason

@@ -26,11 +26,6 @@ class FakeConfig:
         return self._ini[name]
 
 
-def test_names_follow_from_the_setting() -> None:
-    """Flag, short flag, ini option and dest are spelled in one place."""
-    assert (BATCH.flag, BATCH.short_flag, BATCH.ini) == ("--roofline-batch-size", "--batch-size", "roofline_batch_size")
-
-
 @pytest.mark.parametrize(
     ("flags", "ini", "value", "where"),
     [

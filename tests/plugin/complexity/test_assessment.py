@@ -14,7 +14,6 @@ from pytest_roofline.complexity.assessment import (
     MOST,
     Assessment,
     CannotAssess,
-    batch_byte,
     largest_batch,
     may_be_large,
     predicted_peak_byte,
@@ -72,13 +71,6 @@ def test_memory_of_a_layer_in_inference_by_hand() -> None:
     assert needs.peak_byte == 4 * (10_010 + 8000 + 80)
 
 
-def test_two_layers_in_inference_by_hand() -> None:
-    """Between two layers the first one's output is there with the second one's, and is freed after."""
-    build = lambda: nn.Sequential(nn.Linear(4, 1000, bias=False), nn.Linear(1000, 4, bias=False))  # noqa: E731
-    assessment = Assessment(spec(build, (4,)), mode="infer", precision=FP32)
-    assert assessment.peak_byte(8) == 4 * (8000 + 8 * 4 + 8 * 1000 + 8 * 4)
-
-
 def test_memory_of_training_by_hand() -> None:
     """A linear layer whose weights outweigh all else: at the end weights, momenta, gradients and the decayed gradients.
 
@@ -94,26 +86,6 @@ def test_memory_of_training_by_hand() -> None:
     assert needs.input_byte == 4 * 2000 + 8 * 2
     # The loss is held until the next one.
     assert needs.peak_byte == pytest.approx(3 * weights + needs.input_byte + 4 * 10_000 + 4, abs=16)
-
-
-def test_what_is_saved_for_backward_by_hand() -> None:
-    """Two layers and a ReLU: the input, the ReLU's output (which both it and the second layer need), log-probabilities.
-
-    cross_entropy saves its log-softmax, the targets and nll_loss's total weight, a single value.
-    """
-    build = lambda: nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 2))  # noqa: E731
-    needs = Assessment(spec(build, (16,)), mode="train", precision=FP32).step(8)
-    assert needs.work.saved_for_backward_byte == 4 * (8 * 16 + 8 * 64 + 8 * 2) + 8 * 8 + 4
-
-
-def test_half_precision_halves_the_parameters() -> None:
-    """bf16 parameters have 2 bytes; under autocast they keep 4, and the products are counted as bf16."""
-    small = spec(lambda: nn.Linear(1000, 10), (1000,))
-    half = Assessment(small, mode="train", precision=PRECISIONS["bf16"]).step(2)
-    mixed = Assessment(small, mode="train", precision=PRECISIONS["amp_bf16"]).step(2)
-    assert half.work.parameter_byte == 2 * 10_010
-    assert mixed.work.parameter_byte == 4 * 10_010
-    assert set(half.work.flop_by_dtype) == set(mixed.work.flop_by_dtype) == {"bf16"}
 
 
 def test_a_model_that_fails_is_named() -> None:
@@ -286,12 +258,6 @@ def test_flops_are_of_the_dtype_that_a_device_would_compute_in(precision: str, e
 
 
 TWO = spec(lambda: nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Linear(3, 2)), (1, 2, 2))
-
-
-def test_a_batch_by_hand() -> None:
-    """Targets are whole numbers of 8 bytes, and there are none in inference."""
-    assert batch_byte(TWO, 10, "train", FP32) == 10 * (4 * 4 + 8)
-    assert batch_byte(TWO, 10, "infer", PRECISIONS["bf16"]) == 10 * 4 * 2
 
 
 def test_the_peak_that_the_suite_asks_for() -> None:

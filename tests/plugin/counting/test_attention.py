@@ -76,15 +76,6 @@ def test_attention_of_any_shape(
             assert work.flop_per_step == 2 * macs * pairs(query, key)
 
 
-def test_fused_backward_computes_the_scores_again(flop: Callable[..., float]) -> None:
-    """Five products where the forward has two; written out as matrix products it is four."""
-    for back_end, products in ((SDPBackend.FLASH_ATTENTION, 5), (SDPBackend.MATH, 4)):
-        with sdpa_kernel(back_end):
-            query, key, value = heads(), heads(), heads()
-            loss = functional.scaled_dot_product_attention(query, key, value).sum()
-            assert flop(loss.backward) == products * KNOWN / 2
-
-
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_back_ends_of_accelerators(back_end: str) -> None:
     """Their operations by hand: query (2, 8, 5, 4), keys (2, 2, 7, 4) of fewer heads, values 6 wide."""

@@ -66,7 +66,7 @@ class Setting:
 def settings(dimensions: int, transposed: bool) -> list[Setting]:
     drawn = random.Random(f"{dimensions} {transposed}")
     found: list[Setting] = []
-    while len(found) < 6:
+    while len(found) < 3:
         each = range(dimensions)
         setting = Setting(
             dimensions=dimensions,

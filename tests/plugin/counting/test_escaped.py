@@ -178,15 +178,3 @@ def test_the_methods_of_tensors_are_as_before(count: Callable[..., Counted]) -> 
         count(fail)
     assert "numpy" not in vars(Tensor)
     assert vars(Tensor)["__dlpack__"] is own
-
-
-def test_an_encoder_layer_keeps_its_fast_path() -> None:
-    """torch leaves it where modes or subclasses look at its functions: the step counted would be another."""
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-    source = torch.randn(2, 3, 8)
-
-    def step() -> None:
-        with torch.no_grad():
-            layer(source)
-
-    assert [one.name for one in count_step(step, model=layer).operations] == ["aten::_transformer_encoder_layer_fwd"]

@@ -29,26 +29,6 @@ def macs(layer: Any, features: int, steps: int) -> int:
     return steps * total
 
 
-def test_known_lstm(flop: Callable[..., float]) -> None:
-    """LSTM(8, 16) on (2, 5, 8): torch alone counts 0."""
-    layer, source = nn.LSTM(8, 16, batch_first=True), torch.randn(2, 5, 8)
-    assert flop(lambda: layer(source)) == 30_720
-    with torch.inference_mode():
-        assert flop(lambda: layer(source)) == 30_720
-
-
-@pytest.mark.parametrize("inference", [False, True])
-@pytest.mark.parametrize("kind", GATES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}], ids=str)
-def test_every_weight_meets_every_step(
-    kind: Any, options: dict[str, Any], inference: bool, flop: Callable[..., float]
-) -> None:
-    """One formula for the fused operation and for the cells' own products."""
-    layer, source = kind(8, 16, **options), torch.randn(5, 2, 8)
-    with torch.inference_mode(inference):
-        assert flop(lambda: layer(source)) == 2 * macs(layer, 8, 10)
-
-
 @settings(deadline=None, max_examples=25)
 @given(st.sampled_from(list(GATES)), *[st.integers(1, 4)] * 5, st.booleans(), st.booleans(), st.booleans())
 def test_layers_of_any_size(

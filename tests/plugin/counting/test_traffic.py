@@ -265,9 +265,3 @@ def test_never_more_than_the_eager_traffic_nor_less_than_the_compulsory(
     eager = sum(access.byte for one in touches for access in (*one.reads, *one.writes))
     low = least_traffic_byte(touches, units, capacity)
     assert least_traffic_byte(touches, units, inf) <= low <= eager
-
-
-@pytest.mark.parametrize("capacity", [0, 50, 150, inf])
-def test_an_unused_cache_leaves_nothing(capacity: float) -> None:
-    """No operations, no traffic."""
-    assert least_traffic_byte([], [], capacity) == 0

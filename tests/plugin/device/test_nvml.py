@@ -94,12 +94,6 @@ def test_the_reasons_in_a_mask(bits: int, names: tuple[str, ...]) -> None:
     assert held_down(bits) == names
 
 
-def test_a_device_is_found_by_its_uuid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its number is: the second one's clock reads 1001 MHz."""
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml("GPU-1111-a", "GPU-1111-b"))
-    assert open_nvml("1111-b").state().sm_clock_hz == 1001e6
-
-
 @pytest.mark.parametrize(
     ("module", "why"),
     [

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.measuring.benchmark_timer import NothingToReplay, ReplayTimer
-
 CONFTEST = """
 import pytest
 from pytest_roofline.measuring import benchmark_timer
@@ -143,12 +141,3 @@ def test_benchmarking_by_hand_in_such_a_test_is_explained(pytester: pytest.Pytes
     result = pytester.runpytest_inprocess("-p", "no:playwright")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*NothingToReplay: this test's benchmark fixture only takes over*"])
-
-
-def test_a_timer_replays_each_reading_once() -> None:
-    """0 and the length of each round in turn; after the last there is nothing."""
-    timer = ReplayTimer()
-    timer.load((0.5, 0.75))
-    assert [timer() for _ in range(4)] == [0.0, 0.5, 0.0, 0.75]
-    with pytest.raises(NothingToReplay, match="call roofline"):
-        timer()

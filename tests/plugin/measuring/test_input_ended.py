@@ -28,16 +28,6 @@ class Finite(Lab):
 _TWO_A_ROUND = Plan(warmup_steps=3, steps=2, margin=1e-6)
 
 
-def test_data_that_ends_leaves_the_rounds_that_are_complete() -> None:
-    """Three of warm-up, two rounds of two, and one step of a third: that one is in no time."""
-    measured = _measure(Finite(8), _TWO_A_ROUND)
-    timing = measured.timing
-    assert (timing.rounds.wall_s, timing.step_time_s) == ((0.5, 0.5), 0.25)
-    assert timing.stop_reason == "input_ended"
-    assert measured.input_ended == "the data ended after 8 batches, in timed round 3"
-    assert _measure(Lab(0.25)).input_ended is None
-
-
 @pytest.mark.parametrize(("batches", "where"), [(2, "the warm-up"), (3, "timed round 1"), (4, "timed round 1")])
 def test_data_that_ends_before_a_round_is_complete_leaves_nothing(batches: int, where: str) -> None:
     """There is no number to give, and the reason says how far it came."""
@@ -49,28 +39,20 @@ def test_data_that_ends_before_a_round_is_complete_leaves_nothing(batches: int, 
 @pytest.mark.parametrize(
     ("plan", "batches", "rounds", "where"),
     [
+        # Three of warm-up, two rounds of two, and one step of a third: that one is in no time.
+        (_TWO_A_ROUND, 8, 2, "timed round 3"),
         (Plan(protocol="window", warmup_steps=1, steps=4, repeats=3), 12, 2, "timed round 1 of repeat 3"),
         (Plan(protocol="window", warmup_steps=2, steps=4, repeats=3), 13, 2, "the warm-up of repeat 3"),
         (Plan(protocol="steps", warmup_steps=1, steps=9), 8, 7, "timed round 8"),
     ],
-    ids=["in a repeat", "in a repeat's warm-up", "steps"],
+    ids=["adaptive", "in a repeat", "in a repeat's warm-up", "steps"],
 )
 def test_data_may_end_in_any_protocol(plan: Plan, batches: int, rounds: int, where: str) -> None:
     """Of repeats those that have a round are kept; single steps are rounds of one."""
     measured = _measure(Finite(batches), plan)
-    assert len(measured.timing.rounds.wall_s) == rounds
+    assert (len(measured.timing.rounds.wall_s), measured.timing.step_time_s) == (rounds, 0.25)
     assert measured.timing.stop_reason == "input_ended"
     assert measured.input_ended == f"the data ended after {batches} batches, in {where}"
-
-
-def test_data_that_ends_in_the_single_steps_leaves_all_rounds() -> None:
-    """There is no latency then, with the reason; the rounds stopped for a reason of their own."""
-    plan = Plan(warmup_steps=1, steps=4, max_time_s=3.0, margin=1e-6)
-    measured = _measure(Finite(15), plan, latency=True)
-    assert (len(measured.timing.rounds.wall_s), measured.timing.stop_reason) == (3, "budget")
-    assert measured.timing.latency is None
-    assert measured.input_ended == "the data ended after 15 batches, in the single steps after the timed rounds"
-    assert measured.missing["timing.latency"] == measured.input_ended
 
 
 def test_no_single_steps_are_taken_where_the_data_has_ended() -> None:

@@ -80,14 +80,6 @@ def test_only_what_was_used_since_is_counted(counters: Counters, own: Own) -> No
     assert (process.voluntary_switches, process.involuntary_switches) == (20, 1)
 
 
-@pytest.mark.usefixtures("counters")
-def test_a_usage_that_stops_at_once_has_used_nothing(own: Own) -> None:
-    """Though the process itself has long used more."""
-    process = _usage(own).stop()
-    assert (process.real_s, process.user_s, process.system_s) == (0.0, 0.0, 0.0)
-    assert (process.voluntary_switches, process.involuntary_switches) == (0, 0)
-
-
 def test_a_small_case_after_a_large_one_has_its_own_size(counters: Counters, own: Own) -> None:
     """The mark of the largest resident size is set back before it: 5 is what Linux wants to hear."""
     own.mark(4_000_000)
@@ -150,16 +142,6 @@ def test_a_mark_that_is_gone(own: Own) -> None:
     (own.folder / "status").unlink()
     assert usage.stop().max_rss_byte is None
     assert usage.missing["process.max_rss_byte"].endswith(", and its mark is no longer reported")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource module")
-def test_the_real_counters() -> None:
-    """They are there and never fall."""
-    process = ProcessUsage().stop()
-    assert process.user_s >= 0
-    assert process.system_s >= 0
-    assert process.voluntary_switches is not None
-    assert process.voluntary_switches >= 0
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="this kernel sets no mark back")

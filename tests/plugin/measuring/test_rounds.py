@@ -6,7 +6,7 @@ import pytest
 
 from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan, measure
-from pytest_roofline.measuring.rounds import Stopwatch, difference, single_steps
+from pytest_roofline.measuring.rounds import Stopwatch, single_steps
 from tests.plugin.measuring.fakes import Lab
 
 
@@ -37,21 +37,6 @@ def test_order_of_calls_in_a_round() -> None:
         "state",
         "held",
     ]
-
-
-def test_after_a_round_everything_is_read() -> None:
-    """What looks at a round's results can't be in any of its readings."""
-    lab = Lab()
-    Stopwatch(lab.step, lab, lab.clock, lab, None, lambda: lab.calls.append("after")).round(1)
-    assert lab.calls[-3:] == ["state", "held", "after"]
-    assert lab.calls.count("after") == 1
-
-
-def test_order_of_calls_in_a_window() -> None:
-    """A window of warm-up or latency is timed like a round, and nothing else is read."""
-    lab = Lab(events=True)
-    _stopwatch(lab).window(2)
-    assert lab.calls == ["synchronize", "clock", "step", "step", "synchronize", "clock"]
 
 
 def test_a_round_is_what_its_steps_and_the_last_synchronisation_take() -> None:
@@ -110,16 +95,6 @@ def test_counters_are_differences() -> None:
     first, second = stopwatch.round(2), stopwatch.round(2)
     assert (first.involuntary_switches, second.involuntary_switches) == (10, 3)
     assert (first.device.sm_clock_hz, second.device.sm_clock_hz) == (1.5e9, 1.4e9)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "counted"), [(1.0, 3.5, 2.5), (None, 3.5, None), (1.0, None, None), (None, None, None)]
-)
-def test_a_counter_that_is_read_once_has_counted_nothing(
-    before: float | None, after: float | None, counted: float | None
-) -> None:
-    """Either reading may be missing."""
-    assert difference(before, after) == counted
 
 
 def test_how_long_the_clocks_were_held_down_is_of_the_round() -> None:

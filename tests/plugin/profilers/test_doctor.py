@@ -21,7 +21,6 @@ from pytest_roofline.device import cgroup, cpus, nvml
 from pytest_roofline.device.state import DeviceState
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import torch_report
-from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.doctor import doctor
 from roofline.cli import program as cli
 from tests.packaging.test_borders import loaded_by, packages
@@ -188,7 +187,6 @@ def test_a_machine_that_tells_nothing(machine: Machine) -> None:
             ],
         ),
         (reported(torch="2.8.0"), False, [("torch", "warning", "2.8.0, built without CUDA: older than 2.9")]),
-        (reported(torch="2.9.0"), False, [("torch", "ok", "2.9.0, built without CUDA")]),
         (
             Ended(code=0, out=json.dumps({"problem": "ModuleNotFoundError: x", "installed": False})),
             True,
@@ -201,7 +199,6 @@ def test_a_machine_that_tells_nothing(machine: Machine) -> None:
         ),
         (Ended(code=-11), True, [("torch", "no", "it can't be loaded: exit code -11")]),
         (Ended(code=0, out="no JSON"), True, [("torch", "no", "it can't be loaded: exit code 0")]),
-        (Ended(code=0, out="[]"), True, [("torch", "no", "it can't be loaded: exit code 0")]),
         (
             Ended(code=None, fault="timeout"),
             True,
@@ -323,22 +320,6 @@ def test_what_is_around_the_process(
     line = lines().get(what, {"state": None, "why": ""})
     assert line["state"] == state
     assert line["why"].startswith(why)
-
-
-@pytest.mark.parametrize(
-    ("status", "version", "row"),
-    [
-        ("ok", "2025.3", ("ok", "2025.3 (/opt/ncu): why")),
-        ("permission_denied", "2025.3", ("no", "2025.3 (/opt/ncu): permission_denied: why")),
-        ("not_found", None, ("no", "not_found: why")),
-        ("no", None, ("no", "why")),
-        ("not reported", None, ("not reported", "why")),
-    ],
-)
-def test_the_row_of_a_check(status: Any, version: str | None, row: tuple[str, str]) -> None:
-    """Its state, and why, with the version of a program and the status of one that can't be used."""
-    check = Diagnosis("ncu", status, "why", "Ask.", Path("/opt/ncu"), version)
-    assert check.row == {"what": "ncu", "state": row[0], "why": row[1], "remedy": "Ask."}
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,11 @@ from typing import Literal
 
 import pytest
 
-from roofline.schema.record import KEY, HostCounters, Record
-from roofline.schema.record_json import from_json
+from roofline.schema.record import HostCounters
+from tests.plugin.foreign import MEASURES, QUICK, records
 from tests.plugin.profilers.stubs import Stubs
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="perf counts on Linux")
-
-MEASURES = """
-    import torch
-
-    def test_mine(roofline):
-        roofline(torch.nn.Linear(8, 4), torch.randn(2, 8))
-"""
-QUICK = ("--roofline-device", "cpu", "--roofline-warmup", "2", "--roofline-steps", "4", "--roofline-max-time", "0.001")
 
 
 def _counted(
@@ -35,8 +27,7 @@ def _counted(
     project.makepyfile(MEASURES)
     ran = project.runpytest_subprocess(*QUICK, "--roofline-perf-stat", *flags, "--benchmark-json", "out.json")
     ran.assert_outcomes(passed=1)
-    (row,) = json.loads(Path(project.path, "out.json").read_text())["benchmarks"]
-    record = from_json(Record, row["extra_info"][KEY], row["name"])
+    (record,) = records(json.loads(Path(project.path, "out.json").read_text())).values()
     assert record.valid
     assert record.host_counters is not None
     return record.host_counters, ran.stdout.str()

@@ -79,12 +79,6 @@ def test_device_is_proven_by_parameters_gradients_and_operations(
     assert check.evidence.startswith(evidence)
 
 
-def test_a_step_without_gradients_proves_nothing() -> None:
-    """An empty step must not pass as having run on the device."""
-    check = proof.check_device(step_of(), {"cpu": 3})
-    assert (check.status, check.evidence) == ("failed", "a training step left no gradient on any parameter")
-
-
 class Constant(nn.Linear):
     """Returns what was there before."""
 
@@ -194,65 +188,15 @@ def test_graphs(start: Snapshot, before: Snapshot, after: Snapshot, asked: bool,
     assert check.evidence.startswith(evidence)
 
 
-class FakeScaler:
-    """A gradient scaler that holds a scale."""
-
-    def __init__(self, scale: float) -> None:
-        self.scale_now = scale
-        self.interval: int | None = None
-
-    def get_scale(self) -> float:
-        return self.scale_now
-
-    def set_growth_interval(self, interval: int) -> None:
-        self.interval = interval
-
-    def get_backoff_factor(self) -> float:
-        return 0.5
-
-
-def test_a_skipped_optimizer_step_is_disproved() -> None:
-    """A scale that fell means that a step was skipped; each halves it."""
+def test_a_scale_that_fell_to_nothing_tells_no_number_of_steps() -> None:
+    """What a real scaler does is in test_scaled_step."""
     step: Any = step_of()
     assert proof.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
-    step.scaler = FakeScaler(8192.0)
-    kept = proof.check_optimizer_steps(step, scale(65536.0), scale(65536.0))
-    fell = proof.check_optimizer_steps(step, scale(65536.0), scale(8192.0))
+    step.scaler = SimpleNamespace(get_backoff_factor=lambda: 0.5)
     gone = proof.check_optimizer_steps(step, scale(65536.0), scale(0.0))
-    assert kept is not None
-    assert fell is not None
     assert gone is not None
-    assert (kept.status, fell.status, gone.status) == ("passed", "failed", "failed")
-    assert fell.evidence == (
-        "gradient scale 65536 before the rounds, 8192 after: 3 step(s) were skipped for gradients that were not finite"
-    )
-    assert "0 after: steps were skipped for" in gone.evidence
+    assert (gone.status, "0 after: steps were skipped for" in gone.evidence) == ("failed", True)
     assert proof.check_optimizer_steps(step_of("infer"), scale(None), scale(None)) is None
-
-
-def test_the_scale_is_frozen_after_warm_up() -> None:
-    """A scale that goes on growing skips a step sooner or later."""
-    step: Any = step_of()
-    step.scaler = FakeScaler(65536.0)
-    step.freeze_scale()
-    assert step.scaler.interval == 2**31 - 1
-    assert proof.snapshot(step).scale == 65536.0
-
-
-@pytest.mark.parametrize(
-    ("scale", "status", "evidence"),
-    [
-        (1.0, "passed", "the last loss ("),
-        (float("inf"), "failed", "not finite after the last round: loss, parameter weight, parameter bias"),
-    ],
-)
-def test_a_benchmark_of_nans_is_none(scale: float, status: str, evidence: str) -> None:
-    """The evidence shows what isn't finite."""
-    step = step_of(scale=scale)
-    step()
-    check = proof.check_finite(step)
-    assert check.status == status
-    assert check.evidence.startswith(evidence)
 
 
 def test_poisoned_running_statistics_are_disproved() -> None:
@@ -284,13 +228,3 @@ def test_outputs_are_found_in_mappings_and_sequences() -> None:
     assert proof.check_finite(step).status == "failed"
     step.last = None
     assert proof.check_finite(step).status == "not_made"
-
-
-def test_only_what_failed_makes_a_row_invalid() -> None:
-    """A check that couldn't be made is no disproof."""
-    checks = [
-        proof.check_kernels(CPU, None),
-        proof.check_graphs(graphs(0), graphs(0), graphs(1), asked=False),
-    ]
-    flags = proof.flags_of(checks)
-    assert [(flag.name, flag.invalid) for flag in flags] == [("graphs_disproved", True)]

@@ -26,9 +26,8 @@ from pytest_roofline.roofs.roofs_command import command
 from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
 from roofline.schema.record import KEY, Device
-from roofline.schema.record_json import from_json
-from roofline.schema.session import Roof, RoofKind, Session
-from tests.plugin.foreign import MEASURES, QUICK
+from roofline.schema.session import Roof, RoofKind
+from tests.plugin.foreign import MEASURES, QUICK, session_of
 from tests.roofline import build
 
 SMALL_ROOFS = """
@@ -56,7 +55,7 @@ def cache(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _roofs(folder: Path) -> dict[str, Roof]:
     (path,) = folder.glob("*/*.json")
-    session = from_json(Session, json.loads(path.read_text())[KEY], path.name)
+    session = session_of(json.loads(path.read_text()))
     return {roof.name: roof for roof in session.roofs}
 
 

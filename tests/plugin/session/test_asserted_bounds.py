@@ -287,12 +287,6 @@ def test_nothing_to_assert_ends_before_anything_is_measured(project: pytest.Pyte
     ("given", "message"),
     [
         (
-            {"assert_bounds": True},
-            "--assert-bounds: no expected_bounds.toml beside the tests or above them, and none of them has the"
-            " marker expected_bound. Write one with `roofline lock`, or name another file with"
-            " --expected-bounds.",
-        ),
-        (
             {"expected_bounds": Path("e.toml")},
             "--expected-bounds: only --assert-bounds reads it. Give both.",
         ),
@@ -358,9 +352,7 @@ def test_a_marker_says_what_it_says() -> None:
     ("arguments", "keywords", "message"),
     [
         (("compute", "memory"), {}, "('compute', 'memory'): takes one bound, and the keywords min_fraction_of_roof,"),
-        (("compute",), {"bound": "memory"}, "('compute',): takes one bound, and the keywords min_fraction_of_roof,"),
         (("compute",), {"floor": 1}, ": unknown key 'floor'; allowed are bound, min_fraction_of_roof,"),
-        (("compute",), {"case": "a"}, ": unknown key 'case'; allowed are bound,"),
         ((), {"device": "cpu"}, ": nothing is expected; give a bound, min_fraction_of_roof or"),
         ((), {"min_fraction_of_roof": 40}, ": min_fraction_of_roof is 40; use a number above 0 and at most 1"),
         (("compute",), {"precision": "fp31"}, ": precision is 'fp31'; use one of fp32, tf32,"),
@@ -390,20 +382,6 @@ def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
     near.write_text("")
     with pytest.raises(ExpectedFileError, match="found none"):
         expected_bounds.suite([test], tmp_path, None, marked=False)
-
-
-def test_only_what_applies_is_kept() -> None:
-    """Case, precision, and the device by kind, name or the machine's label."""
-    record = build.record()
-    sources = [
-        Expected(bound="compute", source="any"),
-        Expected(bound="compute", device="lab", source="label"),
-        Expected(bound="compute", device="AMD*", precision="fp32", case="resnet50*", source="all"),
-        Expected(bound="compute", device="cuda", source="device"),
-        Expected(bound="compute", precision="bf16", source="precision"),
-        Expected(bound="compute", case="vgg*", source="case"),
-    ]
-    assert [one.source for one in expected_bounds.applying(sources, record, "lab")] == ["any", "label", "all"]
 
 
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:
@@ -488,18 +466,6 @@ def test_the_rows_of_the_model_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
     assert {test: one.timing and one.timing.step_time_s for test, one in records.items()} == {"a": 0.2, "small": 0.1}
     assert (result.machine, result.session) == (build.machine(), build.session())
     assert run.asserted == 1
-
-
-def test_where_nothing_is_expected_nothing_is_judged() -> None:
-    """Of this case, on this device; nor where bounds aren't asserted."""
-    record = build.record()
-    entry = Expected(bound="compute", case="vgg*", source="e.toml:1")
-    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (entry,))})
-    asserted_bounds.assert_bounds(run, record, "a")
-    assert run.asserted == 0
-    run.bounds = None
-    asserted_bounds.assert_bounds(run, build.record(expected=(MARKER,)), "a")
-    assert run.asserted == 0
 
 
 def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing() -> None:

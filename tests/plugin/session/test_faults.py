@@ -15,28 +15,6 @@ from tests.plugin.foreign import QUICK, results
 
 MEASURE = (*QUICK, "--roofline-results", "results", "--roofline-roofs", "off")
 
-FILLS_THE_DISK = """
-    import os
-    from pathlib import Path
-    import pytest, torch
-    from torch import nn
-
-    FILLER = Path("results/filler")
-
-    @pytest.mark.parametrize("number", range(4))
-    def test_it(roofline, number):
-        if number == 1:
-            with FILLER.open("wb", buffering=0) as file:
-                try:
-                    while True:
-                        file.write(bytes(512))
-                except OSError:
-                    pass
-        if number == 3:
-            FILLER.unlink()
-        roofline(nn.Linear(8, 4), torch.randn(2, 8))
-"""
-
 STAYS_FULL = """
     from pathlib import Path
     import pytest, torch
@@ -77,21 +55,6 @@ def _has_mounts() -> bool:
         return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
     except OSError:
         return False
-
-
-@pytest.mark.skipif(not _has_mounts(), reason="a small file system can't be mounted here")
-def test_a_disk_that_fills_up_and_gets_room_again_loses_nothing(project: pytest.Pytester) -> None:
-    """What could not be written is told when it happens, and written with the first case after there is room."""
-    project.makepyfile(FILLS_THE_DISK)
-    (project.path / "results").mkdir()
-    measure = shlex.join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *MEASURE])
-    mount = "mount -t tmpfs -o size=1m tmpfs results"
-    run = project.run("unshare", "--mount", "sh", "-c", f"{mount} && {measure} && cp -r results kept")
-    assert run.ret == 0
-    run.stdout.fnmatch_lines(["WARNING: can't write *.journal: No space left on device. 1 of 4 cases are in *"])
-    (path,) = (project.path / "kept").rglob("*.json")
-    names = [row["name"] for row in json.loads(path.read_text())["benchmarks"]]
-    assert names == [f"test_it[{number}]" for number in range(4)]
 
 
 @pytest.mark.skipif(not _has_mounts(), reason="a small file system can't be mounted here")

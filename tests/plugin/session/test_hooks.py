@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.schema.record import KEY, Record
-from roofline.schema.record_json import from_json
-from roofline.schema.session import NotMeasured, Session
-from tests.plugin.foreign import MEASURES, QUICK, records, results
+from roofline.schema.record import Record
+from roofline.schema.session import NotMeasured
+from tests.plugin.foreign import MEASURES, QUICK, records, results, session_of
 
 SAVED = (*QUICK, "--roofline-results", "results")
 
@@ -23,7 +22,7 @@ def outside(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 def read(pytester: pytest.Pytester) -> tuple[dict[str, Record], tuple[NotMeasured, ...], dict[str, float]]:
     """Rows, cases without a valid number, and roofs of the only results file."""
     document = results(pytester)
-    session = from_json(Session, document[KEY], "f")
+    session = session_of(document)
     return records(document), session.not_measured, {roof.name: roof.value for roof in session.roofs}
 
 
@@ -169,29 +168,6 @@ def test_where_pytest_breaks_the_results_are_named(outside: pytest.Pytester) -> 
     assert run.ret == 3
     run.stdout.fnmatch_lines(["INTERNALERROR> *", "results: *.json"])
     assert list(records(results(outside))) == ["test_mine"]
-
-
-def test_a_disk_that_is_full_is_told_and_the_table_is_shown(outside: pytest.Pytester) -> None:
-    """When it happens, and at the end with exit code 4; the journal says that nothing of the run is in it."""
-    pytest.importorskip("resource", reason="a limit of a file's size, in place of a full disk")
-    outside.makepyfile(
-        MEASURES
-        + """
-        import resource, sys
-        sys.dont_write_bytecode = True  # a file of it that is cut off would end the next process
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-"""
-    )
-    run = outside.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here")
-    assert run.ret == 4
-    run.stdout.fnmatch_lines(
-        [
-            "WARNING: can't write *.journal: File too large. 0 of 1 cases are in *",
-            "ERROR: can't write *: File too large*",
-        ]
-    )
-    (left,) = (outside.path / "results" / "here").iterdir()
-    assert left.suffix == ".journal"
 
 
 @pytest.mark.usefixtures("started_anew")

@@ -43,13 +43,6 @@ def test_two_runs_in_one_second_keep_both(tmp_path: Path) -> None:
     assert json.loads(ended.path.read_text()) == {"a": 1}
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_measured(tmp_path: Path) -> None:
-    """It names the folder and why."""
-    (tmp_path / "file").touch()
-    with pytest.raises(ResultsError, match=r"can't write results to .*file.*Choose another folder"):
-        ResultsFile(tmp_path / "file", "m", "c", NOON)
-
-
 def test_a_folder_that_must_not_be_written_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the system's reason, whoever runs this: root may write everything, so the refusal is made up."""
 
@@ -59,17 +52,6 @@ def test_a_folder_that_must_not_be_written_is_an_error(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ResultsError, match=r"can't write results to .*m: Permission denied. Choose another folder"):
         ResultsFile(tmp_path, "m", "c", NOON)
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_of_somebody_else_is_an_error(tmp_path: Path) -> None:
-    """The same, refused by the system."""
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(ResultsError, match="Permission denied"):
-            ResultsFile(tmp_path, "m", "c", NOON)
-    finally:
-        tmp_path.chmod(0o700)
 
 
 def test_a_line_is_in_the_journal_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -190,7 +172,6 @@ def test_a_value_that_json_does_not_know_is_named(value: Any, text: Any) -> None
     [
         ({"id": "1a2b3c4d5e6f", "dirty": False}, "1a2b3c4d"),
         ({"id": "1a2b3c4d5e6f", "dirty": True}, "1a2b3c4d-dirty"),
-        ({"id": "unknown"}, "nogit"),
         ({"id": "unversioned"}, "nogit"),
         ({}, "nogit"),
     ],

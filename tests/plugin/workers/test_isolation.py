@@ -6,11 +6,8 @@ import sys
 
 import pytest
 
-from roofline.schema.record import KEY
-from roofline.schema.record_json import from_json
-from roofline.schema.session import Session
 from tests import forked
-from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
+from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results, session_of
 
 ISOLATED = (*QUICK, "--roofline-results", "results", "--roofline-isolate")
 
@@ -49,10 +46,6 @@ CASES = """
 """
 
 
-def session(project: pytest.Pytester) -> Session:
-    return from_json(Session, results(project)[KEY], "f")
-
-
 @pytest.mark.usefixtures("forked_children")
 def test_each_case_has_a_process_of_its_own(project: pytest.Pytester) -> None:
     """Roofs and other tests are run by the run's own process. Reports, rows and reasons are as without the flag, for
@@ -73,10 +66,10 @@ def test_each_case_has_a_process_of_its_own(project: pytest.Pytester) -> None:
     assert list(rows) == ["test_launch", "test_first", "test_fails_after", "test_last"]
     assert [flag.name for flag in rows["test_fails_after"].flags if flag.invalid] == ["test_failed"]
     assert rows["test_first"].valid
-    assert [roof.name for roof in session(project).roofs] == ["launch"]
-    reasons = [(one.id, one.outcome) for one in session(project).not_measured]
+    assert [roof.name for roof in session_of(results(project)).roofs] == ["launch"]
+    reasons = [(one.id, one.outcome) for one in session_of(results(project)).not_measured]
     assert reasons == [("test_fails_after", "failed"), ("test_skips", "skipped")]
-    assert session(project).complete
+    assert session_of(results(project)).complete
     assert (project.path / "own.json").read_text().count('"fullname"') == 4
     assert 'name="seen" value="3"' in (project.path / "junit.xml").read_text()
 
@@ -118,13 +111,13 @@ def test_a_case_whose_process_dies_or_hangs_is_lost_alone(project: pytest.Pytest
     run.stdout.fnmatch_lines(["*in test_hangs*"])
     rows = records(results(project))
     assert [name for name, row in rows.items() if row.valid] == ["test_last"]
-    assert {(one.id, one.outcome, one.reason) for one in session(project).not_measured} == {
+    assert {(one.id, one.outcome, one.reason) for one in session_of(results(project)).not_measured} == {
         ("test_dies", "error", "its process was killed by SIGKILL"),
         ("test_faults", "error", "its process was killed by SIGSEGV"),
         ("test_leaves", "error", "its process ended with exit code 0 before its test had ended"),
         ("test_hangs", "timeout", "it was still running after 20 s (--roofline-case-timeout)"),
     }
-    assert session(project).complete
+    assert session_of(results(project)).complete
 
 
 @pytest.mark.usefixtures("forked_children")
@@ -178,5 +171,5 @@ def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(
     run = project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off", "--roofline-resume")
     run.assert_outcomes(passed=1, deselected=1)
     assert list(records(results(project))) == ["test_a", "test_b"]
-    assert session(project).not_measured == ()
+    assert session_of(results(project)).not_measured == ()
     assert not (project.path / "runpytest-1" / "isolated0").exists()

@@ -13,8 +13,8 @@ from pytest_roofline.device import cpus
 from roofline.results import journal
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json
-from roofline.schema.session import Machine, Session
-from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results
+from roofline.schema.session import Machine
+from tests.plugin.foreign import HANGS, MEASURES, QUICK, records, results, session_of
 
 pytest.importorskip("xdist")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are kept to cores of their own on Linux")
@@ -59,10 +59,6 @@ FALLS = f"""{HANGS}
 """
 
 
-def session(document: dict[str, Any]) -> Session:
-    return from_json(Session, document[KEY], "f")
-
-
 def counted(record: Record) -> dict[str, Any]:
     """What is the same however often a case is measured, and on whichever cores."""
     proven = [(check.name, check.status) for check in record.checks]
@@ -96,8 +92,8 @@ def test_two_workers_measure_what_one_process_does(project: pytest.Pytester) -> 
     assert records(json.loads((project.path / "own.json").read_text())).keys() == rows.keys()
     assert all(row.valid for row in rows.values())
     assert {flag.name for row in rows.values() for flag in row.flags} >= {"shared_host"}
-    assert session(together).complete
-    assert session(together).planned == 6
+    assert session_of(together).complete
+    assert session_of(together).planned == 6
     used = {line.rsplit(maxsplit=1)[0] for line in (project.path / "cores.txt").read_text().splitlines()}
     first, second = (set(cores.split(",")) for cores in used)
     assert (len(first), first & second) == (len(second), set())
@@ -134,9 +130,9 @@ def test_a_worker_that_dies_loses_its_case_alone(
     assert run.ret == 1
     document = results(project)
     assert sorted(records(document)) == ["test_a", "test_c", "test_d"]
-    (lost,) = session(document).not_measured
+    (lost,) = session_of(document).not_measured
     assert (lost.id, lost.outcome, lost.reason) == ("test_b", outcome, reason)
-    assert session(document).complete
+    assert session_of(document).complete
     assert "shared_host" not in {flag.name for row in records(document).values() for flag in row.flags}
 
 
@@ -156,8 +152,8 @@ def test_a_controller_that_dies_loses_nothing(project: pytest.Pytester, monkeypa
     run.assert_outcomes(passed=3)
     document = results(project)
     assert sorted(records(document)) == ["test_a", "test_b", "test_c", "test_d"]
-    assert session(document).complete
-    assert session(document).not_measured == ()
+    assert session_of(document).complete
+    assert session_of(document).not_measured == ()
 
 
 DIES_COLLECTED = """
@@ -182,13 +178,13 @@ def test_a_worker_that_dies_once_it_has_collected_loses_nothing(project: pytest.
     run.assert_outcomes(passed=3, failed=1)
     run.stdout.fnmatch_lines(["test_a: its process died before the test began: --roofline-resume goes on with it"])
     assert run.ret == 1
-    before = session(results(project))
+    before = session_of(results(project))
     assert (before.not_measured, before.not_run) == ((), ("test_a",))
     run = project.runpytest_subprocess(*SAVED, "-n", "1", "--roofline-resume")
     run.assert_outcomes(passed=1)
     assert run.ret == 0
     assert sorted(records(results(project))) == ["test_a", "test_b", "test_c", "test_d"]
-    assert session(results(project)).complete
+    assert session_of(results(project)).complete
 
 
 @pytest.mark.usefixtures("forked_children")
@@ -257,5 +253,5 @@ def test_roofs_are_measured_by_a_worker(project: pytest.Pytester) -> None:
 """
     )
     project.runpytest_subprocess(*SAVED, "-n", "1").assert_outcomes(passed=2)
-    (roof,) = session(results(project)).roofs
+    (roof,) = session_of(results(project)).roofs
     assert (roof.name, len(roof.samples)) == ("launch", 2)

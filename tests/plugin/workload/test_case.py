@@ -88,21 +88,6 @@ def images(weights: torch.memory_format, inputs: torch.memory_format, channels: 
 PLAIN, LAST = torch.contiguous_format, torch.channels_last
 
 
-def test_the_layout_is_that_of_weights_and_inputs() -> None:
-    """It is part of the work. Without images there is one layout only."""
-    made = [images(PLAIN, PLAIN), images(LAST, LAST), workload()]
-    assert [case_of(one, "id", OPTIONS).layout for one in made] == ["contiguous", "channels_last", "contiguous"]
-    assert hash_of(made[0]) != hash_of(made[1])
-
-
-def test_tensors_in_several_layouts_have_none() -> None:
-    """With the reason, and each mixture is other work."""
-    made = [images(PLAIN, LAST), images(LAST, PLAIN)]
-    assert [layout_of(one).name for one in made] == [None, None]
-    assert layout_of(made[0]).why_none == "the weights lie contiguous; the inputs lie channels_last"
-    assert len({hash_of(one) for one in (*made, images(PLAIN, PLAIN), images(LAST, LAST))}) == 4
-
-
 def test_a_single_channel_lies_in_both_layouts() -> None:
     """There is no difference in memory, so either name is right."""
     one = workload(model=nn.Conv2d(1, 1, 3), batches=ReadyBatches([((torch.ones(2, 1, 8, 8),), None)]), mode="infer")

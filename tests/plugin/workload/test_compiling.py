@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch._inductor.exc import CppCompileError, InvalidCxxCompiler, TritonMissing
 
 from pytest_roofline.workload import compiling
-from pytest_roofline.workload.compiling import CompilerMissing, Graphs, LeftEager, NotCompiled, left_out, refuse_eager
+from pytest_roofline.workload.compiling import CompilerMissing, Graphs, NotCompiled, left_out
 
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Callable[..., Any]]
 
@@ -117,16 +117,6 @@ def test_nothing_is_made_where_the_compiler_is_not_loaded(monkeypatch: pytest.Mo
 def test_the_switch_is_named(environment: dict[str, str], switch: str | None) -> None:
     """torch heeds both variables, where they are 1."""
     assert compiling.switched_off(environment) == switch
-
-
-def test_compiling_that_is_switched_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch.compile would give back a model that runs eagerly."""
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    with pytest.raises(NotCompiled) as error:
-        compiling.compiled(nn.Linear(4, 3))
-    assert str(error.value) == (
-        "torch.compile is switched off by TORCHDYNAMO_DISABLE=1 in the environment: unset that, or don't compile"
-    )
 
 
 def test_a_python_without_a_compiler_is_no_failure_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,13 +240,3 @@ def test_recurrent_layers_that_stay_eager_are_named() -> None:
         assert left_out(nn.Linear(4, 4)) is None
     with config.patch(allow_rnn=True):
         assert left_out(model) is None
-
-
-def test_a_model_that_is_left_eager_as_a_whole_is_refused() -> None:
-    """With what is left and what to do. One that was compiled in part is not, nor one of which torch says nothing."""
-    left = "torch.compile leaves LSTM eager unless torch._dynamo.config.allow_rnn is set"
-    with pytest.raises(LeftEager) as error:
-        refuse_eager(Graphs(), left)
-    assert str(error.value) == f"{left}, and made no graph of the rest of the model: measure it without torch.compile"
-    refuse_eager(Graphs(made=1), left)
-    refuse_eager(Graphs(), None)

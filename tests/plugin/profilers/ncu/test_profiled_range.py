@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from pytest_roofline.profilers.ncu.profiled_range import profiled_range
-from pytest_roofline.workload.switches import nvtx_range
 
 
 @pytest.fixture
@@ -34,13 +33,6 @@ def test_an_error_ends_it_too(calls: list[str]) -> None:
     with pytest.raises(ValueError, match="no"), profiled_range(torch.device("cuda", 0), "case"):
         raise ValueError("no")
     assert calls[-3:] == ["push case", "pop", "stop"]
-
-
-def test_a_name_with_braces_is_a_name(calls: list[str]) -> None:
-    """As parametrised tests have it of a dict; it is no format."""
-    with profiled_range(torch.device("cuda", 0), "case[{'a': 1}]"), nvtx_range("{}"):
-        pass
-    assert [call for call in calls if call.startswith("push")] == ["push case[{'a': 1}]", "push {}"]
 
 
 def test_on_a_cpu_nothing_happens(calls: list[str]) -> None:

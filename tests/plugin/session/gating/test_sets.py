@@ -155,12 +155,6 @@ def test_a_session_that_did_not_end_well_is_named(code: int, file: Path | None, 
     assert line.startswith(says)
 
 
-def test_nothing_is_said_of_sessions_that_ended_well_and_that_a_set_is_short_is() -> None:
-    """A set of two where three were asked for is not what was asked for."""
-    assert session_set.remarks([Ended(index=1, code=0, file=FILE)], 1) == []
-    assert session_set.remarks([Ended(index=1, code=0, file=FILE)], 3) == ["stopped after session 1 of 3"]
-
-
 def measured(folder: Path, *codes: int, seconds: float = 0.1, **changes: Any) -> list[Ended]:
     """A session for each of these exit codes, of one case; ``changes`` are of its record."""
     ended = []
