@@ -29,26 +29,6 @@ def test_the_median_is_held_against_both_bounds(at_least: float | None, at_most:
     assert figure(1.0, 2.0, 100.0, at_least=at_least, at_most=at_most).reached is reached
 
 
-@pytest.mark.parametrize(
-    ("at_least", "at_most", "text"),
-    [
-        (None, None, "-"),
-        (0.99, None, "at least 0.9900"),
-        (None, 1.0, "at most 1.000"),
-        (0.99, 1.01, "0.9900 to 1.010"),
-    ],
-)
-def test_a_bound_reads_as_a_sentence(at_least: float | None, at_most: float | None, text: str) -> None:
-    """What was asked for stands beside what was found."""
-    assert figure(1.0, at_least=at_least, at_most=at_most).bound == text
-
-
-def test_quartiles_are_of_the_samples() -> None:
-    """A single sample is its own spread."""
-    assert figure(1.0, 2.0, 3.0, 4.0, 5.0).quartiles == (2.0, 4.0)
-    assert figure(7.0).quartiles == (7.0, 7.0)
-
-
 def test_everything_a_figure_was_concluded_from_is_stored() -> None:
     """The file holds the samples, the bound and the machine, in SI units."""
     stored = as_json("b", [Figure(name="f", unit="s", samples=(1.0, 3.0), at_most=2.0)], {"cpu": "some"})
@@ -74,8 +54,3 @@ def test_a_rate_is_stored_with_its_counts_and_interval() -> None:
     (stored,) = as_json("b", [rate], {})["figures"]
     assert (stored["median"], stored["count"], stored["of"]) == (0.01, 1, 100)
     assert stored["interval"] == pytest.approx([0.000253, 0.054459], abs=1e-6)
-
-
-def test_a_share_is_shown_in_percent_with_its_interval() -> None:
-    """No event in 100 trials: up to 3.62 % is possible at 95 %, two-sided."""
-    assert str(Share(0, 100)) == "0.00 % [0.00, 3.62]"

@@ -51,12 +51,6 @@ def test_the_interval_is_of_the_relative_change() -> None:
     assert high == pytest.approx(0.05 + 1.05 * 1.96 * 0.0030, abs=0.001)
 
 
-def test_a_difference_that_chance_makes_is_not_significant() -> None:
-    """Half a standard error: seen by chance in six of ten."""
-    base = np.linspace(0.977, 1.023, 40)
-    assert gate_others.chance_of_difference(base, base * 1.0015) == pytest.approx(0.62, abs=0.09)
-
-
 def test_every_case_of_every_comparison_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """By each rule; one that takes long is asked about the first comparisons only, and counts no others."""
     monkeypatch.setattr(

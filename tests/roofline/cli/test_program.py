@@ -81,15 +81,6 @@ def test_version(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("--version") == (0, "pytest-roofline, from source (not installed)\n", "")
 
 
-def test_summary(run: Run, one: Path) -> None:
-    """Cases, then roofs, in the width asked for."""
-    code, out, err = run("summary", one, "--width", 80)
-    assert (code, err) == (0, "")
-    assert out.startswith("a100, NVIDIA A100-SXM4-80GB")
-    assert "\nRoofs\n" in out
-    assert max(map(len, out.splitlines())) <= 80
-
-
 @pytest.mark.parametrize("command", ["summary", "env"])
 def test_a_folder_shows_each_of_its_runs(run: Run, results: Path, one: Path, command: str) -> None:
     """As the file alone does, one below the other."""
@@ -137,14 +128,6 @@ def test_the_ending_of_the_file_decides(run: Run, results: Path, name: str, star
     assert Path("new", name).read_text(encoding="utf-8").startswith(start)
     run("points", results, "-o", f"new/{name}", "--format", "json")
     assert json.loads(Path("new", name).read_text(encoding="utf-8"))
-
-
-def test_machines(run: Run, results: Path) -> None:
-    """Exit 0: other machines are shown, not judged."""
-    code, out, _ = run("machines", results)
-    assert code == 0
-    assert out.startswith("Machines side by side; speed-up over a100")
-    assert "Only on epyc-2cpu: resnet18-train-b8-fp32" in out
 
 
 def test_env(run: Run, one: Path) -> None:

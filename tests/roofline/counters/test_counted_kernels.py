@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from roofline.counters.counted_kernels import CountedKernel, counted_kernels, flop_by_pipe, without_flop
+from roofline.counters.counted_kernels import CountedKernel, counted_kernels, without_flop
 from roofline.counters.quantities import LEVELS
 from roofline.machine.roof_choice import Roofs
 from roofline.schema.record import Counters
 from tests.roofline import build
-from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
+from tests.roofline.kernels import ADD, GEMM, counted, counters, kernel
 
 # 10 TFLOP/s on CUDA cores, 100 on tensor cores; 1 TB/s of DRAM, 4 of the cache; 2 us a launch.
 _ROOFS = Roofs(
@@ -73,18 +73,6 @@ def test_what_bounds_it(changes: dict[str, Any], limit: str, why: str) -> None:
     """Arithmetic of all pipes by turns against the slower of DRAM and L2; what isn't known concludes nothing."""
     one = _one(**changes)
     assert (one.limit, one.why) == (limit, why)
-
-
-def test_without_a_memory_roof() -> None:
-    """Arithmetic alone is no comparison."""
-    one = _one(Roofs(roofs=(build.roof("flop", "fp32", 1e13),)))
-    assert (one.limit, one.why) == ("undetermined", "no memory roof")
-
-
-def test_the_longest_comes_first() -> None:
-    """And those without a time last."""
-    kernels = (kernel("a", time_s=None), kernel("b", time_s=0.01), kernel("c", time_s=0.02))
-    assert [one.name for one in counted_kernels(counted(*kernels), _ROOFS)] == ["c", "b", "a"]
 
 
 def test_counters_that_were_not_read_have_no_kernels() -> None:
@@ -151,12 +139,3 @@ def test_how_many_kernels_have_no_flops() -> None:
     unread = kernel(flop_by_pipe=None)
     assert without_flop(counted_kernels(counted(known, unread), _ROOFS)) == "the FLOPs of 1 of 2 kernels were not read"
     assert without_flop(counted_kernels(counted(known), _ROOFS)) is None
-
-
-def test_sums() -> None:
-    """Of what is known, by pipe."""
-    record = counted(
-        kernel(), kernel(TENSOR_GEMM, flop_by_pipe={"tensor_bf16": 5.0, "fp32": 1.0}), kernel(ADD, flop_by_pipe=None)
-    )
-    kernels = counted_kernels(record, _ROOFS)
-    assert flop_by_pipe(kernels) == {"fp32": 1e11 + 1.0, "tensor_bf16": 5.0}

@@ -6,7 +6,6 @@ import pytest
 
 from roofline.machine.published import DeviceTable, load
 from roofline.model.points import Point, cases, newest, place_all, points_of, runs_of
-from roofline.results.reader import read, read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Check, Flag, Memory, Record
 from tests.roofline import build
@@ -19,20 +18,6 @@ def table() -> DeviceTable:
 
 def _points(tmp_path: Path, table: DeviceTable, *records: Record | None) -> tuple[Point, ...]:
     return points_of(build.result(tmp_path / "a.json", records), table)
-
-
-def test_throughput_and_its_spread(tmp_path: Path, table: DeviceTable) -> None:
-    """32 samples in 0.1 s are 320/s, and the time's 2 % is the throughput's."""
-    (point,) = _points(tmp_path, table, build.record())
-    assert point.samples_per_s == pytest.approx(320)
-    assert point.spread == pytest.approx(0.02)
-    assert (point.id, point.mode, point.valid) == ("resnet50-train-b32-fp32", "train", True)
-
-
-def test_fraction_of_light(tmp_path: Path, table: DeviceTable) -> None:
-    """1e11 FLOP at 1e13 FLOP/s and 1e9 B at 1e11 B/s need 0.01 s each; the step took 0.1 s."""
-    (point,) = _points(tmp_path, table, build.record())
-    assert point.fraction_of_sol == pytest.approx(0.1)
 
 
 def test_a_foreign_row_has_its_time(tmp_path: Path, table: DeviceTable) -> None:
@@ -160,20 +145,3 @@ def test_other_machines_and_other_workloads_stay(tmp_path: Path, table: DeviceTa
     shown, notes = newest(place_all([one, other, changed], table))
     assert len(shown) == 3
     assert notes == ()
-
-
-def test_all_of_two_machines(tmp_path: Path, table: DeviceTable) -> None:
-    """Every case of the examples is placed and below its roof."""
-    build.two_machines(tmp_path)
-    points = place_all(read([tmp_path]).files, table)
-    assert len(points) == 60 + 24
-    assert all(point.why_not_drawn is None for point in points)
-    assert {flag.name for point in points for flag in point.flags} <= {"cache_resident"}
-    assert {"compute", "memory", "undetermined"} <= {point.bound.kind for point in points}
-
-
-def test_measured_roofs_are_those_of_the_file(tmp_path: Path, table: DeviceTable) -> None:
-    """Each point is held against its own file's roofs."""
-    cpu, cuda = build.two_machines(tmp_path)
-    assert points_of(read_file(cpu), table)[0].placement.compute_flop_per_s == 121e9
-    assert points_of(read_file(cuda), table)[0].placement.compute_flop_per_s == 18.9e12

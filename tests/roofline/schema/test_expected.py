@@ -100,14 +100,6 @@ def test_a_device_is_known_by_kind_name_and_label() -> None:
         assert not Expected(bound="compute", device=device, source="").is_on(names)
 
 
-def test_a_case_is_known_by_id_and_precision() -> None:
-    """Both have to be right."""
-    expected = Expected(bound="compute", case="mlp-*", precision="*bf16", source="")
-    assert expected.is_for(case="mlp-train", precision="amp_bf16")
-    assert not expected.is_for(case="mlp-train", precision="fp32")
-    assert not expected.is_for(case="cnn-train", precision="bf16")
-
-
 def test_it_is_of_one_machine_and_work_or_of_any() -> None:
     """Without the keys it is of all; with them of those alone, to the letter."""
     expected = Expected(bound="compute", fingerprint="0123abcd", workload_hash="ef456789", source="")

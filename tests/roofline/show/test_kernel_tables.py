@@ -62,25 +62,6 @@ def test_by_the_profiler(tmp_path: Path) -> None:
     assert busy.endswith("longest gap between two, under the profiler, which widens them: 4.00 ms")
 
 
-@pytest.mark.parametrize(
-    ("top", "row"), [(1, "2 other kernels - 21 12.0 ms 12"), (2, "1 other kernel - 1 2.00 ms 2.0"), (3, None)]
-)
-def test_the_others_stand_in_one_row(tmp_path: Path, top: int, row: str | None) -> None:
-    """So that the columns add up, whatever is cut off."""
-    text = render(_table(tmp_path, profiled(), "profiler", top), "table", 100)
-    assert " other kernel" not in text if row is None else _cells(text, row[:14]) == row
-
-
-def test_a_step_without_kernels_has_no_table(tmp_path: Path) -> None:
-    """As on a CPU."""
-    point = _point(tmp_path, build.record(profile=build.profile()))
-    assert kernel_table(point, "profiler", 15) is None
-    assert kernel_kind_table(point, "profiler") is None
-    assert kernel_table(point, "counters", 15) is None
-    assert kernel_kind_table(point, "counters") is None
-    assert reconciliation_table(point) is None
-
-
 @pytest.mark.parametrize("changes", [{"time_s": -1.0}, {"launches": 1e308}])
 def test_a_kernel_whose_numbers_are_unusable_is_left_out(tmp_path: Path, changes: dict[str, Any]) -> None:
     """The others stay."""
@@ -134,20 +115,6 @@ def test_counted_others_are_sums_without_a_bound(tmp_path: Path) -> None:
     assert _cells(render(table, "table", 160), "2 other kernels").endswith("200 G 0 2.00 G 100 -")
 
 
-@pytest.mark.parametrize("width", [80, 100, 160])
-def test_it_keeps_to_the_width(tmp_path: Path, width: int) -> None:
-    """And shows FLOPs, bytes, intensity and bound in any."""
-    for table, last in (
-        (_table(tmp_path, _two(), "counters"), "bound"),
-        (_kinds(tmp_path, _two(), "counters"), "byte"),
-    ):
-        lines = render(table, "table", width).splitlines()
-        assert max(map(len, lines)) <= width
-        heading = " ".join(line for line in lines[:4])
-        for title in ("time", "FLOP", "DRAM", last):
-            assert title in heading
-
-
 def test_csv_has_every_kernel_of_both(tmp_path: Path) -> None:
     """With its source: plain numbers, the full name, every level, and the reason of the bound."""
     record = profiled(counters=_two().counters)
@@ -180,25 +147,6 @@ def test_counters_by_kind(tmp_path: Path) -> None:
     assert [row.name for row in table.rows] == ["gemm", "elementwise"]
     assert "Tensor cores: 83.3 % of the FLOPs" in text
     assert "The FLOPs of 1 of 3 kernels were not read" in text
-
-
-def test_a_kind_with_one_kernel_whose_flops_are_unknown_has_none(tmp_path: Path) -> None:
-    """Those that are known are only a part of it."""
-    record = counted(kernel(), kernel(GEMM, flop_by_pipe=None, dram_byte=None, time_s=None))
-    table = _kinds(tmp_path, record, "counters")
-    assert _cells(render(table, "table", 160), "gemm") == "gemm 2 2 - - - - - 8.00 G 20.0 G -"
-
-
-def test_kinds_by_the_profiler(tmp_path: Path) -> None:
-    """With the busy share, as below the kernels themselves."""
-    table = _kinds(tmp_path, profiled(), "profiler")
-    text = render(table, "table", 100)
-    assert [_cells(text, kind) for kind in ("gemm", "elementwise", "copy")] == [
-        "gemm 1 1 50.0 ms 50",
-        "elementwise 1 20 10.0 ms 10",
-        "copy 1 1 2.00 ms 2.0",
-    ]
-    assert table.notes == _table(tmp_path, profiled(), "profiler").notes != []
 
 
 def test_csv_and_json_have_every_kind_of_both(tmp_path: Path) -> None:

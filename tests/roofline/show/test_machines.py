@@ -201,14 +201,3 @@ def test_a_percent_of_roof_of_other_sources_is_named(
     assert list(table.notes) == [f"% of roof doesn't compare, its sources differ: {', '.join(differing)}"]
     first, second = json.loads(render(table, "json", 80))
     assert (first["sources_differ_in"], second["sources_differ_in"]) == (None, list(differing))
-
-
-def test_the_same_sources_need_no_note(tmp_path: Path) -> None:
-    """Nor do rows without a percent: from the time alone there is none."""
-    same = _table(_run(tmp_path, "a", _step(0.1)), _run(tmp_path, "b", _step(0.2)))
-    assert [row.sources_differ_in for row in same.rows] == [None, ()]
-    assert same.notes == []
-    uncounted = build.record(work=None)
-    without = _table(_run(tmp_path, "a", uncounted), _run(tmp_path, "b", _step(0.2)), _run(tmp_path, "c", _step(0.2)))
-    assert [row.sources_differ_in for row in without.rows] == [None, None, ()]
-    assert without.notes == []

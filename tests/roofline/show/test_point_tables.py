@@ -13,7 +13,7 @@ from roofline.machine.published import load
 from roofline.model.points import Point, cases, newest, points_of
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import Counters, Device, Flag, HostCounters, Memory, Process, Record, Rounds, Uncovered
+from roofline.schema.record import Counters, Device, Flag, HostCounters, Process, Record, Rounds
 from roofline.schema.session import NotMeasured, Roof
 from roofline.show.point_tables import (
     metrics_table,
@@ -63,41 +63,6 @@ def test_points_csv(tmp_path: Path) -> None:
     )
 
 
-def test_metrics_csv_has_what_the_driver_of_the_reports_logged(tmp_path: Path) -> None:
-    """Host label, device, model, batch, precision, steps, elapsed, real/user/sys, RSS, throughput, sd, data, label."""
-    process = Process(user_s=12.0, system_s=1.5, max_rss_byte=10**9, voluntary_switches=None, involuntary_switches=None)
-    row = _metrics(tmp_path, build.record(process=process))
-    _check(
-        row,
-        "label=test | host=epyc-2cpu | device_kind=cpu | model=resnet50 | batch=32 | precision=fp32 | "
-        "mode=train | data=synthetic | warmup_steps=12 | measured_steps=100 | elapsed_s=10.0 | user_s=12.0 | "
-        "system_s=1.5 | max_rss_byte=1000000000 | version_torch=2.14.1 | version_cuda=",
-    )
-    assert float(row["real_s"]) == pytest.approx(11.2)
-    assert float(row["samples_per_s_sd"]) == pytest.approx(6.4)
-
-
-def test_metrics_csv_has_what_a_roofline_is_made_from(tmp_path: Path) -> None:
-    """FLOPs, bytes, what counters read, attained, intensity, parameters, activations, switches, waiting for input."""
-    record = build.record(
-        timing=build.timing(input_wait_s=0.004),
-        work=build.work(parameter_count=10, parameter_byte=40, activation_byte=300, saved_for_backward_byte=200),
-        counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=4e9),
-        process=Process(user_s=1.0, system_s=1.0, max_rss_byte=1, voluntary_switches=7, involuntary_switches=3),
-    )
-    row = _metrics(tmp_path, record)
-    _check(
-        row,
-        "flop_per_step=100000000000.0 | byte_low_per_step=1000000000.0 | byte_high_per_step=4000000000.0 | "
-        "counter_status=ok | counter_source=ncu | counter_flop_per_step=200000000000.0 | "
-        "counter_dram_byte_per_step=4000000000.0 | attained_flop_per_s=2000000000000.0 | "
-        "intensity_low_flop_per_byte=50.0 | intensity_high_flop_per_byte=50.0 | provenance=counters | "
-        "flop_source=counters | parameter_count=10 | parameter_byte=40 | activation_byte=300 | "
-        "saved_for_backward_byte=200 | voluntary_switches=7 | involuntary_switches=3 | input_wait_s=0.004 | "
-        "margin=0.008",
-    )
-
-
 def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
     """Repeats and how long the loader took to start; power, heat, clocks and what held them down, energy a sample, a
     quota's waiting, and perf's ratios.
@@ -132,24 +97,6 @@ def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None
         "device_memory_byte=2000000000 | throttle_share=0.5 | throttle_reasons=SW Power Cap | "
         "power_held_s=0.09375 | heat_held_s=0.0 | throttled_s=0.25 | host_counter_status=missing_metric | "
         "instructions_per_cycle=1.5 | cache_miss_share= | branch_miss_share=0.01",
-    )
-
-
-def test_metrics_csv_has_what_a_time_roofline_is_made_from(tmp_path: Path) -> None:
-    """FLOPs by dtype, what no formula tells and its time, predicted peak, and the pass under the profiler."""
-    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1, time_s=0.02))
-    work = build.work(flop_by_dtype={"fp32": 1e9, "bf16": 99e9}, other_flop_per_step=5.0, uncovered=uncovered)
-    record = build.record(
-        work=work,
-        profile=build.profile(step_s=0.11, operations_s=0.09),
-        memory=Memory(peak_predicted_byte=80, peak_allocated_byte=100),
-    )
-    row = _metrics(tmp_path, record)
-    _check(
-        row,
-        "flop_by_dtype=99.0 % bf16, 1.00 % fp32 | other_flop_per_step=5.0 | uncovered=my::op; my::other | "
-        "uncovered_s=0.03 | profile_source=operators | profiled_step_s=0.11 | operations_s=0.09 | "
-        "peak_predicted_byte=80 | peak_over_predicted=1.25",
     )
 
 
@@ -190,14 +137,6 @@ def test_counters_that_were_refused_have_a_reason_and_no_numbers(tmp_path: Path)
     assert (row["counter_status"], row["counter_reason"]) == ("permission_denied", "ERR_NVGPUCTRPERM")
     numbers = ("counter_flop_per_step", "counter_l2_byte_per_step", "counter_dram_byte_per_step", "tensor_share")
     assert [row[name] for name in numbers] == [None] * 4
-
-
-def test_time_without_a_formula_is_not_guessed(tmp_path: Path) -> None:
-    """One of two was not timed: there is no sum."""
-    uncovered = (Uncovered(name="my::op", calls=2, time_s=0.01), Uncovered(name="my::other", calls=1))
-    _, points = _all(tmp_path, build.record(work=build.work(uncovered=uncovered)))
-    (row,) = json.loads(render(metrics_table(points), "json", 80))
-    assert row["uncovered_s"] is None
 
 
 _LOADER = {"workers": 2, "pin_memory": True, "prefetch_factor": 4, "augment": False}
@@ -317,14 +256,6 @@ def test_many_flags_take_the_room_of_one_where_space_is_short(tmp_path: Path) ->
     assert "wrong_device, margin, gc" in render(table, "table", 200)
     rows = json.loads(render(table, "json", 80))
     assert [len(row["flags"]) for row in rows] == [3, 1]
-
-
-def test_the_heading_speaks_of_a_margin_where_a_row_has_one(tmp_path: Path) -> None:
-    without = build.record(case=build.case(batch=2), timing=build.timing(0.1, margin=None))
-    result, points = _all(tmp_path, build.record(), without)
-    for some, said in ((points, True), (points[1:], False)):
-        for table in (points_table(some), summary_table(result, some)):
-            assert ("margin" in render(table, "table", 100).partition("─")[0]) is said
 
 
 def test_a_row_without_a_step_time_is_invalid(tmp_path: Path) -> None:
@@ -475,13 +406,6 @@ def test_the_summary_numbers_what_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_a_heading_on_two_lines_is_named_on_one(tmp_path: Path) -> None:
-    """In Markdown and where a column is left out."""
-    result, points = _all(tmp_path, build.record())
-    assert " FLOP/byte |" in render(summary_table(result, points), "markdown", 0)
-    assert "FLOP/byte" in render(summary_table(result, points), "table", 60).partition("Not shown at this width")[2]
-
-
 _INVALID = Flag(name="wrong_device", evidence="ran on cpu", invalid=True)
 
 
@@ -584,15 +508,3 @@ def test_where_the_roofs_are_from(
     table = roofs_table(points_of(result, load()))
     assert said in render(table, "table", 200)
     assert [roof.name for roof in table.rows] == names
-
-
-def test_what_the_roofline_leaves_out_is_not_plottable(tmp_path: Path) -> None:
-    """An invalid row has a place there, and so has one of a full memory; neither is drawn, for another reason each."""
-    invalid = build.record(flags=(Flag(name="wrong_device", evidence="x", invalid=True),))
-    full = build.record(device=build.CUDA, memory=Memory(peak_reserved_byte=80 * 10**9))
-    _, points = _all(tmp_path, invalid, full)
-    rows = json.loads(render(points_table(points), "json", 80))
-    assert [(row["plottable"], row["why_not_plottable"]) for row in rows] == [
-        (False, "invalid: wrong_device"),
-        (False, "device memory full: its time is not the device's"),
-    ]

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from roofline.counters.counted_kernels import counted_kernels
-from roofline.counters.reconciliation import Reconciled
 from roofline.machine.published import load
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import points_of
@@ -14,7 +13,7 @@ from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTim
 from roofline.show import step_notes
 from roofline.show.operation_tables import Taken, taken_apart
 from tests.roofline import build
-from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, counters, kernel
+from tests.roofline.kernels import ADD, TENSOR_GEMM, counted, counters, kernel
 
 _DEVICE = Device(kind="cpu", name="cpu", last_level_cache_byte=10**6)
 _ROOFS = (
@@ -120,11 +119,6 @@ def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
     assert "and 2 more" in notes[-1]
 
 
-def test_none_too_fast_says_nothing(tmp_path: Path) -> None:
-    """No line without a finding."""
-    assert step_notes.about_operations(_taken(tmp_path, build.timed(_operation(), device=_DEVICE)).step) == []
-
-
 def test_a_kernels_name_keeps_its_end() -> None:
     """Inductor numbers its kernels; many of a step begin alike."""
     name = "triton_red_fused_convolution_backward_17"
@@ -133,35 +127,11 @@ def test_a_kernels_name_keeps_its_end() -> None:
     assert len(step_notes.kernel(name, 24)) == 24
 
 
-def test_a_kernels_name_is_as_wide_as_a_terminal_shows_it() -> None:
-    """Of characters that take two columns half as many are left, of those that take none all."""
-    assert step_notes.kernel("核" * 30, 24) == "核" * 7 + "…" + "核" * 4
-    assert step_notes.kernel("核" * 12, 24) == "核" * 12
-    assert step_notes.kernel("a\u0301" * 24, 24) == "a\u0301" * 24
-
-
 _KERNEL_ROOFS = Roofs(roofs=build.roofs())
 
 
 def _about(record: Record) -> list[str]:
     return step_notes.about_counted(record, counted_kernels(record, _KERNEL_ROOFS))
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        (ADD, "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>"),
-        (GEMM, GEMM),
-        ("void at::native::(anonymous namespace)::softmax_warp<float, 4>(float*, int)", "softmax_warp<float, 4>"),
-        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
-        ("void f<(int)4>(float*)", "f<(int)4>"),
-        ("(anonymous namespace)::", "(anonymous namespace)::"),
-        ("", ""),
-    ],
-)
-def test_names_without_what_all_have(name: str, shown: str) -> None:
-    """A kernel is told by what is left; a copy's direction is no argument list."""
-    assert step_notes.plain_kernel(name) == shown
 
 
 def test_where_the_numbers_are_from() -> None:
@@ -172,12 +142,6 @@ def test_where_the_numbers_are_from() -> None:
     )
 
 
-def test_where_less_is_known() -> None:
-    """Neither program nor passes nor every time."""
-    record = build.record(counters=counters(kernel(time_s=None), source=None))
-    assert _about(record)[0] == "Read: 1 kernel in 1 launch. Their time is under that profiler, and no timing"
-
-
 def test_tensor_cores() -> None:
     """The share of all FLOPs, by pipe."""
     record = counted(
@@ -186,15 +150,6 @@ def test_tensor_cores() -> None:
         *(kernel(f"hmma_{number}", flop_by_pipe={"tensor_bf16": 1e10 * number}) for number in (1, 2, 3, 4)),
     )
     assert _about(record)[1] == ("Tensor cores: 80.0 % of the FLOPs (80.0 % tensor_bf16, 20.0 % fp32), in 5 kernels")
-
-
-def test_tensor_cores_that_nobody_uses() -> None:
-    """Nor known of those whose FLOPs weren't read."""
-    assert _about(counted(kernel()))[1] == "Tensor cores: not used"
-    some = counted(kernel(), kernel(ADD, flop_by_pipe=None))
-    assert _about(some)[1] == "Tensor cores: not used by the kernels whose FLOPs were read"
-    none = counted(kernel(flop_by_pipe=None))
-    assert _about(none)[1] == "Tensor cores: not known, for no FLOPs were read"
 
 
 @pytest.mark.parametrize(
@@ -245,17 +200,3 @@ def test_why_the_unit_of_the_counters_is_not_known() -> None:
 def test_why_there_are_none(counters: Counters | None, told: list[str]) -> None:
     """Only where they were asked for."""
     assert step_notes.about_status(build.record(counters=counters)) == told
-
-
-def test_reasons_stand_under_their_quantity() -> None:
-    """A line each; abbreviations keep their letters."""
-    rows = [
-        Reconciled(name=name, unit="B", counted_low=1, counted_high=1, counters=2, launches=1, reasons=("a", "b"))
-        for name in ("other arithmetic", "DRAM bytes")
-    ]
-    assert step_notes.about_reasons(rows) == [
-        "Other arithmetic: a",
-        "Other arithmetic: b",
-        "DRAM bytes: a",
-        "DRAM bytes: b",
-    ]

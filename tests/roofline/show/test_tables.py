@@ -214,20 +214,6 @@ def test_a_long_note_hangs() -> None:
     ]
 
 
-def test_color_is_only_on_request() -> None:
-    """Files and pipes get plain text."""
-    assert "\x1b" not in render(_table(*_ROWS), "table", 80)
-    assert "\x1b[1m" in render(_table(*_ROWS), "table", 80, color=True)
-
-
-def test_of_takes_a_column_to_a_larger_row() -> None:
-    """The same column, for rows that have the small one as a part."""
-    larger = _VALUE.of(lambda pair: pair[1])
-    assert larger.get(("x", _ROWS[0])) == 1.25
-    assert _VALUE.of(lambda pair: pair[1]).get(("x", None)) is None
-    assert (larger.name, larger.title, larger.show(1.0)) == ("value_s", "value", "1.0 s")
-
-
 @pytest.mark.parametrize("width", range(40, 100, 10))
 def test_no_figure_is_cut_off(width: int) -> None:
     """However long a key without a dash is: it is broken anywhere, and what doesn't fit goes and is named."""

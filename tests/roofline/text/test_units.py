@@ -4,16 +4,10 @@ import pytest
 
 from roofline.text.units import (
     about,
-    counted,
     first_lines,
     in_document,
     named,
-    percent,
     scaled,
-    shares,
-    signed,
-    significant,
-    some_of,
     unit_of,
 )
 
@@ -66,53 +60,11 @@ def test_rounding_may_change_the_prefix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "-"), (0, "0"), (12345.6, "12346"), (0.0123456, "0.0123"), (9.999, "10.0"), (100, "100")],
-)
-def test_significant(value: float | None, shown: str) -> None:
-    """Three digits count, and digits before the point are never cut."""
-    assert significant(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("change", "shown"), [(0.0512, "+5.1 %"), (-0.057, "-5.7 %"), (0.0006, "+0.1 %"), (-0.0004, "0.0 %")]
-)
-def test_signed(change: float, shown: str) -> None:
-    """What rounds to nothing has no sign."""
-    assert signed(change) == shown
-
-
-def test_percent() -> None:
-    """A fraction of 1 is 100 %."""
-    assert percent(0.0712) == "7.1 %"
-    assert percent(1.0, 3) == "100 %"
-    assert percent(None) == "-"
-
-
-@pytest.mark.parametrize(
     ("seconds", "shown"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (252, "4 min"), (5399, "90 min"), (7300, "2 h")]
 )
 def test_about(seconds: float, shown: str) -> None:
     """An estimate of a time has one unit."""
     assert about(seconds) == shown
-
-
-def test_shares() -> None:
-    """Of the sum, the largest first; what has nothing is not named."""
-    assert shares({"fp32": 1.0, "bf16": 3.0, "int64": 0.0}) == "75.0 % bf16, 25.0 % fp32"
-    assert shares({"fp32": 0.0}) == ""
-
-
-def test_counted() -> None:
-    """One thing is no plural; none of them are."""
-    assert [counted(count, "case") for count in (0, 1, 2)] == ["0 cases", "1 case", "2 cases"]
-
-
-def test_some_of() -> None:
-    """Three of them, where nobody says how many."""
-    names = ["a", "b", "c", "d", "e"]
-    assert [some_of(names[:count]) for count in (1, 3, 5)] == ["a", "a, b, c", "a, b, c and 2 more"]
-    assert [some_of(names[:count], 1) for count in (1, 3)] == ["a", "a and 2 more"]
 
 
 def test_two_of_a_kind_are_shown_unless_all_are_asked_for() -> None:

@@ -27,12 +27,6 @@ def test_lines_of_nine_columns(text: str, lines: list[str]) -> None:
     assert [line.removeprefix("  ") for line in wrapped(text, 11)] == lines
 
 
-def test_later_lines_hang() -> None:
-    """Further in than the first, all within the width; a long word fits with either indent."""
-    assert wrapped("one two three", 11, indent="  ") == ["  one two", "    three"]
-    assert wrapped("0123456789", 9, indent="  ") == ["  01234", "    56789"]
-
-
 @pytest.mark.parametrize("width", range(4, 40))
 @pytest.mark.parametrize("text", ["the quick 茶色の brown 狐が犬を飛び越える fox", "日本語" * 20, "a" * 99, "é" * 50])
 def test_nothing_is_wider_nothing_is_lost(text: str, width: int) -> None:

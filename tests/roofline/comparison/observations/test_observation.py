@@ -107,22 +107,6 @@ def test_drifting_rounds_know_less() -> None:
     assert drifting > 3 * steady
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_no_time_is_refused(bad: float) -> None:
-    """A time that is none says so instead of entering a mean."""
-    with pytest.raises(Unusable, match="not a time"):
-        observe_times([1.0, bad, 1.0])
-
-
-@pytest.mark.parametrize("series", [Rounds(steps=1, wall_s=()), Rounds(steps=0, wall_s=(1.0,))])
-def test_no_rounds_are_refused(series: Rounds) -> None:
-    """Neither rounds nor steps: nothing was observed."""
-    with pytest.raises(Unusable, match="no rounds"):
-        observe(series)
-    with pytest.raises(Unusable, match="no rounds"):
-        observe_times([])
-
-
 def test_errors_at_the_ends() -> None:
     """Equal rounds leave nothing open; rounds that spread too far for a claim leave half of the time open, not less."""
     assert observe_times([1.0] * 10).error == 0.0
@@ -222,16 +206,6 @@ def _record(**timing: Any) -> Record:
     wall = tuple(5 * time for time in ROUNDS)
     values = {"step_time_s": 0.1, "rounds": Rounds(steps=5, wall_s=wall), **timing}
     return build.record(timing=build.timing(**values))
-
-
-def test_rounds_of_a_record() -> None:
-    """The median step over those that nothing disturbed."""
-    marks = (None, None, "steal", None, None)
-    record = _record(rounds=Rounds(steps=5, wall_s=tuple(5 * time for time in ROUNDS), disturbed=marks))
-    observation = observe_record(record, _stats(), "2026")
-    assert observation.left_out == 1
-    assert observation.rounds == 4
-    assert observation.value == 0.1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from roofline.profilers.ncu.kernel_sums import (
     count,
     read,
     read_all,
-    slowest_first,
     together,
 )
 from roofline.profilers.ncu.launches import Capture, Launch
@@ -96,13 +95,6 @@ def test_pipes_that_some_kernels_lack() -> None:
     assert none.missing["flop_by_pipe"] == "no pipe was counted of every kernel"
 
 
-def test_no_traffic_has_no_intensity() -> None:
-    """And no infinite one."""
-    (one,) = _counted(_launch("a", 1.0, 5.0, 0.0)).kernels
-    assert (one.amounts["dram_byte"], one.intensity) == (0.0, None)
-    assert one.missing["intensity_flop_per_byte"] == "no byte of DRAM was moved"
-
-
 def test_a_kernel_named_for_tensor_cores_that_were_not_counted() -> None:
     """What its CUDA cores did is not its work; with a counter that says they did nothing, it is."""
     name = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
@@ -126,12 +118,6 @@ def test_tensor_cores_of_several(answers: tuple[float | None, ...], used: bool |
     name = "sm__inst_executed_pipe_tensor.sum"
     launches = [Launch(name="a", metrics={} if value is None else {name: value}) for value in answers]
     assert _counted(*launches).total.tensor_cores is used
-
-
-def test_order() -> None:
-    """The most time first; without one last, in their order."""
-    counted = _counted(_launch("a"), _launch("b", 1.0), _launch("c", 2.0), _launch("d"))
-    assert [one.name for one in slowest_first(counted.kernels)] == ["c", "b", "a", "d"]
 
 
 def test_sums_lose_no_digit() -> None:
