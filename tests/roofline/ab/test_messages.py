@@ -29,14 +29,6 @@ def ends() -> Iterator[tuple[Channel, Channel]]:
     other.close()
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
-def test_a_message_arrives_as_it_was_sent(ends: tuple[Channel, Channel], message: Message) -> None:
-    """Tuples, None, every digit of a time, and texts with line ends."""
-    one, other = ends
-    one.send(message)
-    assert other.receive() == message
-
-
 def test_an_end_that_is_gone_is_told(ends: tuple[Channel, Channel]) -> None:
     """To whoever listens and to whoever speaks."""
     one, other = ends

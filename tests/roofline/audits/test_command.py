@@ -177,13 +177,6 @@ def test_usage_errors(run: Run, arguments: tuple[str, ...], message: str) -> Non
     assert message in " ".join(err.split())
 
 
-def test_the_rules_are_shown(run: Run) -> None:
-    code, out, _ = run("--rules")
-    assert code == 0
-    assert "throughput_times_latency" in out
-    assert "3 %" in out
-
-
 @pytest.mark.parametrize(
     ("table", "code", "told"),
     [

@@ -73,12 +73,3 @@ def test_the_option_may_be_given_in_every_way(run: Run, base: list[Path], new: l
             "resnet18-train-b32-fp32": ("4", "4"),
             "vgg16-train-b32-fp32": ("0", "4"),
         }, way
-
-
-def test_files_that_end_like_the_format(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
-    """``-o`` says the format, as in every command."""
-    for name, start in (("a.md", "**2 cases compared"), ("a.json", "["), ("a.txt", "2 cases compared")):
-        code, out, err = run("compare", *base, "--with", *new, "-o", tmp_path / name)
-        assert (code, out) == (0, "")
-        assert err.startswith(f"wrote {tmp_path / name}\n")
-        assert (tmp_path / name).read_text().startswith(start)

@@ -111,10 +111,3 @@ def test_a_dtype_without_roof_has_no_mixture() -> None:
     assert roofs.compute_flop_per_s({"fp32": 1.0, "bf16": 1.0}) is None
     assert roofs.missing({"fp32": 1.0, "bf16": 1.0, "fp16": 0.0}) == ("bf16",)
     assert roofs.compute_flop_per_s({}) is None
-
-
-def test_knee() -> None:
-    """Peak FLOP/s over peak byte/s, of each dtype its own."""
-    roofs = Roofs(roofs=build.roofs(1e13, 1e11))
-    assert roofs.knee_flop_per_byte("fp32") == 100
-    assert roofs.knee_flop_per_byte("bf16") is None

@@ -162,14 +162,6 @@ def test_what_is_nested_too_deep_is_refused(tmp_path: Path, depth: int, text: st
         read_file(path)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings(tmp_path: Path, encoding: str) -> None:
-    """As a program, an editor and PowerShell write them."""
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(build.document([None])), encoding=encoding)
-    assert read_file(path).benchmarks[0].stats.mean_s == 0.1
-
-
 @pytest.mark.parametrize("part", ["name", "options"])
 def test_bytes_that_are_no_text_are_found_in_any_part(tmp_path: Path, part: str) -> None:
     """One that is read and one that is not: the message says which byte of the file."""
