@@ -173,20 +173,21 @@ def test_rounds_hold_every_series_of_each_round(tmp_path: Path) -> None:
 
 def test_what_a_file_lacks_is_in_the_notes_and_with_its_reason(tmp_path: Path) -> None:
     """The notes are those that the commands print; of a number that is no time, the reason says which it was."""
-    content = build.document([None, build.record(), build.record()], of=build.session())
-    content["benchmarks"][0] = None
-    for row, time_s in zip(content["benchmarks"][1:], (float("inf"), -1.0), strict=True):
+    content = build.document([build.record(), build.record()], of=build.session())
+    for row, time_s in zip(content["benchmarks"], (float("inf"), -1.0), strict=True):
         row["extra_info"]["roofline"]["timing"]["step_time_s"] = time_s
     path = build.write(tmp_path / "a.json", content)
     (tmp_path / "b.json").write_text("")
     results = rl.load(tmp_path)
-    skipped, left_out, not_finite = results.cases.attrs["notes"]
+    skipped, not_finite = results.cases.attrs["notes"]
     assert skipped.startswith(f"skipped {tmp_path / 'b.json'}: empty. ")
-    assert left_out.startswith(f"left out, the rest of the file is used: {path}: benchmarks[0]: ")
-    place = "benchmarks[1].extra_info.roofline.timing.step_time_s"
+    place = "benchmarks[0].extra_info.roofline.timing.step_time_s"
     assert not_finite == f"{path}: not finite, taken as missing: {place}"
     reasons = results.missing.query("table == 'cases' and column == 'step_time_s'")["reason"]
-    assert reasons.tolist() == ["not a finite number", "its step time is -1 s, which is not a time"]
+    assert reasons.tolist() == [
+        "its step time is missing or not finite",
+        "its step time is -1 s, which is not a time",
+    ]
 
 
 def test_what_was_noted_of_a_run_is_in_the_frames_of_its_cases(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from roofline.results import journal
 from roofline.results.reader import read_file
 from roofline.schema.amounts import usable
 from roofline.schema.record import KEY
-from roofline.schema.record_json import without_nonfinite
+from roofline.schema.record_json import strict
 from roofline.schema.session import Roof
 
 
@@ -163,7 +163,7 @@ def dumps(document: Mapping[str, Any], indent: int | None = None) -> str:
     try:
         return json.dumps(document, allow_nan=False, indent=indent, default=shown)
     except ValueError:  # looking at every number first would take three times as long
-        return json.dumps(without_nonfinite(document), allow_nan=False, indent=indent, default=shown)
+        return json.dumps(strict(document), allow_nan=False, indent=indent, default=shown)
 
 
 def with_short_parameters(document: dict[str, Any]) -> dict[str, Any]:

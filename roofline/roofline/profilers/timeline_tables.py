@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
-from roofline.schema.record_json import without_nonfinite
+from roofline.schema.record_json import strict
 from roofline.show import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent, scaled
@@ -50,7 +50,7 @@ def records(timeline: Timeline) -> list[dict[str, Any]]:
         for name, table in _tables(timeline).items()
         for row in table.rows
     ]
-    result: list[dict[str, Any]] = without_nonfinite(
+    result: list[dict[str, Any]] = strict(
         [{"table": name, "file": str(timeline.path), **values} for name, values in content]
     )
     return result

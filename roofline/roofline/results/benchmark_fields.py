@@ -1,25 +1,51 @@
-"""What pytest-benchmark's own fields of a result file say: of a row's times, of the commit, of the host."""
+"""What pytest-benchmark writes into a file, and what its own fields say of a row's times, the commit and the host."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from roofline.results.result import Host
 from roofline.schema.round_statistics import Stats
-
-UNITS = ("unit", "time_unit")
-"""Keys under which other tools' files say what their times are in."""
 
 _NO_COMMIT = "unversioned"
 """What pytest-benchmark writes for a commit outside of a repository."""
 
 
-def stats_of(stats: Mapping[str, Any], units: Iterable[str | None]) -> Stats:
-    """:param stats: of a benchmark, as the file has them.
-    :param units: what the benchmark says beside them.
+class Row(msgspec.Struct):
+    """A benchmark. ``extra_info`` is JSON text by key, for what is wrong in a record costs that alone.
+
+    ``unit`` and ``time_unit`` are other tools' words for what the times are in.
     """
+
+    name: str
+    fullname: str | None = None
+    group: str | None = None
+    stats: dict[str, Any] = {}
+    extra_info: dict[str, msgspec.Raw] | None = None
+    params: dict[str, Any] | None = None
+    unit: Any = None
+    time_unit: Any = None
+
+
+class Document(msgspec.Struct):
+    """A file. The parts that may hold this project's, ``machine_info`` and ``roofline``, are JSON text."""
+
+    benchmarks: list[Row]
+    machine_info: dict[str, msgspec.Raw] = {}
+    commit_info: dict[str, Any] = {}
+    roofline: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    datetime: Any = None
+    version: Any = None
+
+
+def stats_of(row: Row, *, with_times: bool) -> Stats:
+    """:param with_times: of every round, where the file has them."""
+    stats = row.stats
     times = stats.get("data")
+    units = (stats.get("unit"), stats.get("time_unit"), row.unit, row.time_unit)
     return Stats(
         mean_s=_number(stats.get("mean")),
         stddev_s=_number(stats.get("stddev")),
@@ -33,8 +59,8 @@ def stats_of(stats: Mapping[str, Any], units: Iterable[str | None]) -> Stats:
         iterations_per_s=_number(stats.get("ops")),
         rounds=_number(stats.get("rounds")),
         iterations=_number(stats.get("iterations")),
-        round_times_s=tuple(map(_number, times)) if isinstance(times, list) else None,
-        unit=next((unit for one in (*map(stats.get, UNITS), *units) if (unit := string(one))), None),
+        round_times_s=tuple(map(_number, times)) if with_times and isinstance(times, list) else None,
+        unit=next((unit for one in units if (unit := string(one))), None),
     )
 
 
@@ -49,7 +75,8 @@ def commit_of(commit_info: Mapping[str, Any]) -> tuple[str | None, bool | None]:
 
 def host_of(machine_info: Mapping[str, Any]) -> Host:
     """:param machine_info: as the file has it."""
-    cpu = mapping(machine_info.get("cpu"))
+    cpu = machine_info.get("cpu")
+    cpu = cpu if isinstance(cpu, Mapping) else {}
     system = " ".join(part for key in ("system", "release") if (part := string(machine_info.get(key))))
     count = cpu.get("count")
     return Host(
@@ -61,10 +88,6 @@ def host_of(machine_info: Mapping[str, Any]) -> Host:
         cpus=count if isinstance(count, int) and not isinstance(count, bool) else None,
         architecture=string(machine_info.get("machine")),
     )
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def string(value: object) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from roofline.files.writing import write_text
 from roofline.schema.record import KEY
-from roofline.schema.record_json import without_nonfinite
+from roofline.schema.record_json import strict
 
 SUFFIX = ".journal"
 
@@ -61,7 +61,7 @@ def recover(path: Path) -> Path:
     made = path.with_suffix(".json")
     if made.exists():
         raise FileExistsError(errno.EEXIST, "it is there already; remove it to have it made anew", str(made))
-    write_text(made, json.dumps(without_nonfinite(load(path)), indent=1, allow_nan=False))
+    write_text(made, json.dumps(strict(load(path)), indent=1, allow_nan=False))
     return made
 
 

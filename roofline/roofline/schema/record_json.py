@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ def to_json(part: Record | Machine | Session) -> dict[str, Any]:
     no NaN.
     """
     dropped: list[str] = []
-    clean: dict[str, Any] = without_nonfinite(msgspec.to_builtins(part), dropped)
+    clean: dict[str, Any] = strict(msgspec.to_builtins(part), dropped)
     for path in dropped:
         if "missing" in clean:
             clean["missing"].setdefault(path, _NOT_FINITE)
@@ -51,31 +50,21 @@ def from_json(kind: type[Part], value: object, where: str) -> Part:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError):
-        return _with_nan(kind, without_nonfinite(value), where)
+        return _with_nan(kind, strict(value), where)
 
 
-def decode(
-    kind: type[Part], content: bytes | msgspec.Raw, where: str, nonfinite: list[str] | None = None, place: str = ""
-) -> Part:
+def decode(kind: type[Part], content: bytes | msgspec.Raw, where: str) -> Part:
     """Read a part back from its JSON text, as `from_json` does, and much more quickly.
 
     :param where: file and benchmark, for the message.
-    :param nonfinite: the paths of numbers that no float holds, which count as null, are added to it. In ``missing`` of
-        a record they are too, as `to_json` writes them.
-    :param place: that of the part, with which these paths begin.
     :raises RecordError: as of `from_json`.
     """
     try:
-        part: Part = _DECODERS[kind].decode(content)
-    except msgspec.ValidationError:
-        dropped: list[str] = []
-        value = without_nonfinite(json.loads(bytes(content)), dropped, place)
-        if nonfinite is not None:
-            nonfinite += dropped
-        if kind is Record and isinstance(value, dict) and isinstance(known := value.setdefault("missing", {}), dict):
-            value["missing"] = {path.removeprefix(f"{place}."): _NOT_FINITE for path in dropped} | known
-        return from_json(kind, value, where)
-    except RecursionError as error:
+        try:
+            part: Part = _DECODERS[kind].decode(content)
+        except msgspec.ValidationError:
+            return from_json(kind, msgspec.json.decode(content), where)
+    except (msgspec.ValidationError, RecursionError) as error:
         raise RecordError(f"{where}: {error}") from error
     _check_schema(part.schema, where)
     return part
@@ -133,14 +122,19 @@ def _check_schema(schema: object, where: str) -> None:
         raise RecordError(f"{where}: schema is {schema!r}; this version reads 1 to {SCHEMA}. Upgrade pytest-roofline.")
 
 
-_PLAIN = frozenset({str, int, bool, type(None)})
+_PLAIN = frozenset({int, bool, type(None)})
 """Types of most values: to ask each whether it is a Mapping takes long."""
 
 
-def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
-    """``value`` with null for every number that is not finite; their paths are added to ``dropped``."""
+def strict(value: Any, dropped: list[str] | None = None, path: str = "") -> Any:
+    """Make JSON values strict: null for every number that isn't finite, half surrogates spelled out (``\\ud800``).
+
+    :param dropped: the paths of such numbers are added to it.
+    """
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -148,7 +142,7 @@ def without_nonfinite(value: Any, dropped: list[str] | None = None, path: str = 
             dropped.append(path)
         return None
     if isinstance(value, Mapping):
-        return {key: without_nonfinite(item, dropped, f"{path}.{key}".lstrip(".")) for key, item in value.items()}
+        return {key: strict(item, dropped, f"{path}.{key}".lstrip(".")) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nonfinite(item, dropped, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [strict(item, dropped, f"{path}[{index}]") for index, item in enumerate(value)]
     return value

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from roofline.schema.record_json import without_nonfinite
+from roofline.schema.record_json import strict
 from roofline.show.tables import Column, Dtype, Follow, Table, plain_value
 from roofline.text.printable import spreadsheet_text
 from roofline.text.units import unit_of
@@ -121,7 +121,7 @@ def _flat_values(column: Column[Any], rows: Sequence[Any], known: dict[str, list
     values = get.of_all(rows, known) if isinstance(get, Follow) else list(map(get, rows))
     kinds = {*map(type, values)}
     if not kinds <= _FLAT:
-        return [flat(without_nonfinite(value)) for value in values]
+        return [flat(strict(value)) for value in values]
     if float not in kinds:
         return values
     return [None if type(value) is float and not math.isfinite(value) else value for value in values]

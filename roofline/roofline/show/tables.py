@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Generic, Literal, TypeVar
 
-from roofline.schema.record_json import without_nonfinite
+from roofline.schema.record_json import strict
 from roofline.text.units import counted, percent_of, scaled, signed
 
 Row = TypeVar("Row")
@@ -193,7 +193,7 @@ def _part(name: str) -> Callable[[Any], Any]:
 
 def plain_value(column: Column[Any], row: Any) -> Any:
     """What every form shows: strict JSON has no NaN, and neither do people have a use for one."""
-    return without_nonfinite(column.get(row))
+    return strict(column.get(row))
 
 
 def topped(
