@@ -80,7 +80,7 @@ def read_one(path: Path, devices: DeviceTable) -> FileRows:
     :param devices: for the roofs of result files.
     :raises ReadError: it can't be read, and why.
     """
-    content = content_of_result(path, _ADVICE)
+    content = content_of_result(path)
     text = decoded(path, content, _ADVICE)
     if not text.strip():
         raise ReadError(f"{path}: empty.")

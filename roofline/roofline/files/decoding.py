@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import stat
-from io import BufferedReader
 from pathlib import Path
 
 from roofline.text.printable import printable
@@ -21,46 +19,34 @@ class ReadError(Exception):
         super().__init__("\n  ".join(map(printable, (message, *details))))
 
 
+def refused(path: Path, error: OSError) -> ReadError:
+    """Make the error of a file that the system doesn't let be read."""
+    return ReadError(f"{path}: can't be read ({error.strerror or error}).")
+
+
 def encoding_of(content: bytes) -> str:
     """Name the encoding of a text: UTF-16 where its byte order mark says so, as of PowerShell's ``>``, else UTF-8."""
     return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
 
 
-def open_regular(path: Path, advice: str) -> BufferedReader:
-    """Open a regular file, to read its bytes.
+def content_of(path: Path) -> bytes:
+    """Read the bytes of a file.
 
-    :param advice: what to give instead, for the message.
-    :raises ReadError: it can't be opened, or is a pipe or a device, which might never end.
+    :raises ReadError: it can't be read.
     """
     try:
-        kind = path.stat().st_mode
-        # A folder has an error of its own, which says whether it may be read.
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise ReadError(f"{path}: can't be read (no regular file). {advice}")
-        return path.open("rb")
+        return path.read_bytes()
     except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
-
-
-def content_of(path: Path, advice: str) -> bytes:
-    """Read the bytes of a regular file.
-
-    :raises ReadError: as of `open_regular`, or reading fails.
-    """
-    try:
-        with open_regular(path, advice) as file:
-            return file.read()
-    except OSError as error:
-        raise ReadError(f"{path}: can't be read ({error.strerror or error}).") from error
+        raise refused(path, error) from error
 
 
 def text_of(path: Path, advice: str) -> str:
-    """Read the text of a regular file, in an encoding of `encoding_of`.
+    """Read the text of a file, in an encoding of `encoding_of`.
 
     :param advice: what to give instead, for the message.
-    :raises ReadError: as of `content_of`, or it isn't such a text.
+    :raises ReadError: it can't be read, or isn't such a text.
     """
-    return decoded(path, content_of(path, advice), advice)
+    return decoded(path, content_of(path), advice)
 
 
 def decoded(path: Path, content: bytes, advice: str, errors: str = "strict") -> str:
@@ -85,5 +71,4 @@ def printed_text(content: bytes) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError:
-        marked = encoding == "utf-16" or content.startswith(codecs.BOM_UTF8)
-        return content.decode(encoding if marked else "cp1252", errors="replace")
+        return content.decode("cp1252" if encoding == "utf-8-sig" else encoding, errors="replace")

@@ -117,13 +117,12 @@ def folders_without_results(paths: Iterable[Path]) -> list[str]:
     return folders_without([path for path in paths if not stored_runs.is_store(path)], _RESULTS)
 
 
-def content_of_result(path: Path, advice: str = _WHAT_WE_READ) -> bytes:
+def content_of_result(path: Path) -> bytes:
     """Read the bytes of a file, or of a run in a store.
 
-    :param advice: what to give instead, for the message.
     :raises ReadError: it can't be read.
     """
-    return stored_runs.content_of_run(path) if stored_runs.is_stored(path) else content_of(path, advice)
+    return stored_runs.content_of_run(path) if stored_runs.is_stored(path) else content_of(path)
 
 
 def read_file(path: Path, content: bytes | None = None) -> ResultFile:

@@ -272,13 +272,6 @@ def test_a_folder_that_cannot_be_looked_into_has_no_roofs(tmp_path: Path, monkey
     assert results_file.last_roofs(tmp_path, "here") == ()
 
 
-def test_roofs_are_not_looked_for_in_a_pipe(tmp_path: Path) -> None:
-    """Reading one would wait for its writer."""
-    put(tmp_path, {"a/20260101T000000Z-c.json": document("here", dram(1.0))})
-    os.mkfifo(tmp_path / "a" / "20260102T000000Z-c.json")
-    assert [roof.value for roof in results_file.last_roofs(tmp_path, "here")] == [1.0]
-
-
 def test_a_run_of_one_roof_does_not_hide_the_others(tmp_path: Path) -> None:
     """Each roof is looked up by itself, with the file it stands in."""
     launch = Roof(kind="latency", name="launch", value=1e-6, source="measured", detail="d")

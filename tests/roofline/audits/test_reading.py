@@ -1,7 +1,6 @@
 """Any file: read, or refused with a reason. Never a traceback."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -166,13 +165,6 @@ def test_nothing_in_a_folder_is_nothing_read(tmp_path: Path) -> None:
     reading = read([tmp_path], KNOWN.devices)
     assert (reading.rows, reading.refused) == ((), ())
     assert len(reading.skipped) == 1
-
-
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    """Reading it would wait for its writer."""
-    os.mkfifo(tmp_path / "t.csv")
-    with pytest.raises(ReadError, match="no regular file"):
-        read_one(tmp_path / "t.csv", KNOWN.devices)
 
 
 def _csv(lines: Sequence[Sequence[str]]) -> str:

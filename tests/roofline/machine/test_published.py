@@ -1,6 +1,5 @@
 """A device gets the figures published for exactly its name, or none."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -156,11 +155,3 @@ def test_a_wrong_file_is_refused(tmp_path: Path, old: str, new: str, told: str) 
     with pytest.raises(DeviceFileError, match=told) as error:
         load(path)
     assert str(error.value).startswith(str(path))
-
-
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    """Reading it would wait for its writer; a device might never end."""
-    os.mkfifo(tmp_path / "own.toml")
-    for path in (tmp_path / "own.toml", Path("/dev/zero")):
-        with pytest.raises(DeviceFileError, match=rf"^{path}: can't be read \(no regular file\). Give a TOML file"):
-            load(path)

@@ -5,7 +5,6 @@ A piece ends between two events, and each is decoded by itself. Quotes and brack
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import re
 import zlib
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.files.decoding import ReadError, encoding_of, open_regular
+from roofline.files.decoding import ReadError, refused
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -84,24 +83,19 @@ class TraceStream:
         self._path = path
         self._text = b""
         self._line = 1
-        self._file: gzip.GzipFile | BufferedReader | codecs.StreamRecoder
+        self._file: gzip.GzipFile | BufferedReader
 
     def __iter__(self) -> Iterator[list[Event]]:
         """:raises ReadError: the file can't be read, is cut off, isn't JSON, or isn't of the form of a trace."""
         try:
-            with open_regular(self._path, WHAT_WE_READ) as plain:
-                packed = plain.read(len(_GZIP)) == _GZIP
-                plain.seek(0)
-                file = gzip.GzipFile(fileobj=plain) if packed else plain
-                in_utf_16 = encoding_of(file.peek(2)) == "utf-16"
-                self._file = codecs.EncodedFile(file, "utf-8", "utf-16") if in_utf_16 else file
+            with self._path.open("rb") as plain:
+                packed = plain.peek(len(_GZIP)).startswith(_GZIP)
+                self._file = gzip.GzipFile(fileobj=plain) if packed else plain
                 yield from self._members()
-        except UnicodeDecodeError as error:
-            raise ReadError(f"{self._path}: not UTF-16 text (byte {error.start} of a piece). {_CUT_OFF}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ReadError(f"{self._path}: its gzip ends in the middle or is damaged ({error}). {_CUT_OFF}") from error
         except OSError as error:
-            raise ReadError(f"{self._path}: can't be read ({error.strerror or error}).") from error
+            raise refused(self._path, error) from error
 
     def _members(self) -> Iterator[list[Event]]:
         """Read the object that the file is, member by member."""

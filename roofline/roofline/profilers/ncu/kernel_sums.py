@@ -35,7 +35,7 @@ def read(path: Path, given: NumberFormat | None = None) -> Capture:
     :param given: how it writes its numbers, where the user knows.
     :raises ReadError: it can't be read, with file, line, what is wrong and what to give instead.
     """
-    content = content_of(path, "Give the file that the profiler wrote.")
+    content = content_of(path)
     suffix, magic = _REPORT
     if path.suffix == suffix or content.startswith(magic):
         return rep_file.parse(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import warnings
 from pathlib import Path
@@ -84,17 +83,6 @@ def test_what_was_measured_under_a_profiler_is_left_out_of_a_folder(tmp_path: Pa
     assert f"left out of the baseline: {base[1]}: measured under a profiler, so it is no side of a comparison" in (
         gated.lines
     )
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
-def test_a_pipe_is_no_baseline(tmp_path: Path) -> None:
-    """Reading it would wait for its writer, perhaps for ever."""
-    pipe = tmp_path / "1.json"
-    os.mkfifo(pipe)
-    with pytest.raises(NoBaseline, match="no regular file"):
-        baselines.baseline(pipe, {})
-    with pytest.raises(NoBaseline, match="no regular file"):
-        baselines.baseline(tmp_path, {})
 
 
 def test_one_broken_file_in_a_folder_is_told_before_anything_is_measured(tmp_path: Path) -> None:
