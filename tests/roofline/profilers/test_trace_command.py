@@ -268,7 +268,7 @@ def test_a_bad_file_doesnt_lose_the_others(run: Run, ranks: list[Path], form: st
     code, out, err = run("trace", cut, *ranks, "--format", form)
     assert code == 3
     assert "Error: 1 of 3 files are of no use:\n" in err
-    assert ": truncated, the JSON ends in the middle." in err.partition(f"\n{cut}:")[2]
+    assert "truncated, the JSON ends in the middle." in err.partition(f"\n{cut}:")[2]
     assert out.count(GEMM) == 2
     if form == "json":
         bad, *others = by_file(out)

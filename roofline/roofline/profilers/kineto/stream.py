@@ -29,12 +29,11 @@ _CUT_OFF = "The program was probably stopped while it wrote it, or the copy is i
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LIST = re.compile(rb'\s*"traceEvents"\s*:\s*\[')
+_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 
 _PIECE_BYTE = 2 * 2**20
-_LOOK_AHEAD_BYTE = 1024
 _LARGEST_BYTE = 16 * 2**20
-"""Of one event, or of one other member of the file. Decoded it takes some twenty times as much memory."""
+"""Of one event, or of all that stands before the events, or behind them. Decoded it takes some twenty times as much."""
 
 _NONSTANDARD = re.compile(rb'(?<!\\)":\s*-?(?:nan|inf(?:inity)?)\b', re.IGNORECASE)
 """A number that C++ printed and JSON doesn't have."""
@@ -61,10 +60,9 @@ class Event(msgspec.Struct, gc=False):
 
 
 class Head(msgspec.Struct):
-    """What stands beside the events. ``traceEvents`` is set here only where it is no list."""
+    """What stands beside the events."""
 
-    traceEvents: Any = None  # noqa: N815 (the key)
-    deviceProperties: Any = None  # noqa: N815
+    deviceProperties: Any = None  # noqa: N815 (the key)
     distributedInfo: Any = None  # noqa: N815
     schemaVersion: Any = None  # noqa: N815
 
@@ -72,143 +70,85 @@ class Head(msgspec.Struct):
 class TraceStream:
     """Iterate over it once for lists of events in the order of the file.
 
-    Afterwards ``head`` holds the other members, ``has_list`` says whether there was a list of events, and
-    ``backslashes`` whether some were repaired that nobody had escaped.
+    Afterwards ``head`` holds what stands beside them, and ``backslashes`` says whether some were repaired that nobody
+    had escaped.
     """
 
     def __init__(self, path: Path) -> None:
         self.head = Head()
-        self.has_list = False
         self.backslashes = False
         self._path = path
-        self._text = b""
-        self._line = 1
-        self._file: gzip.GzipFile | BufferedReader
 
     def __iter__(self) -> Iterator[list[Event]]:
         """:raises ReadError: the file can't be read, is cut off, isn't JSON, or isn't of the form of a trace."""
         try:
             with self._path.open("rb") as plain:
                 packed = plain.peek(len(_GZIP)).startswith(_GZIP)
-                self._file = gzip.GzipFile(fileobj=plain) if packed else plain
-                yield from self._members()
+                yield from self._events(gzip.GzipFile(fileobj=plain) if packed else plain)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ReadError(f"{self._path}: its gzip ends in the middle or is damaged ({error}). {_CUT_OFF}") from error
         except OSError as error:
             raise refused(self._path, error) from error
 
-    def _members(self) -> Iterator[list[Event]]:
-        """Read the object that the file is, member by member."""
-        self._begin()
-        mark = b","
-        while mark == b",":
-            self._look_ahead()
-            if match := _LIST.match(self._text):
-                self._drop(match.end())
-                self.has_list = True
-                yield from self._events()
-                rest, mark = self._upto_first()
-                self._decode(_HEAD, b'{"traceEvents":[]' + rest + mark.replace(b",", b"}"))
-            else:
-                member, mark = self._upto_first()
-                one = self._decode(_HEAD, b"{" + member + mark.replace(b",", b"}"))
-                for name in Head.__struct_fields__:
-                    if (value := getattr(one, name)) is not None:
-                        setattr(self.head, name, value)
-        while self._text or self._more():
-            behind = self._text
-            self._drop(len(behind))
-            if behind.strip():
-                self._decode(_HEAD, b"{}" + behind)
+    def _events(self, file: gzip.GzipFile | BufferedReader) -> Iterator[list[Event]]:
+        text = self._beginning(file)
+        while (begin := _LIST.search(text)) is None:
+            more = file.read(_PIECE_BYTE)
+            if not more:
+                self._decode(_HEAD, text)
+            if not more or len(text) >= _LARGEST_BYTE:
+                raise ReadError(f"{self._path}: JSON, but no trace (no list 'traceEvents'). {WHAT_WE_READ}")
+            text += more
+        before, text = text[: begin.end()], text[begin.end() :]
+        close: int | None = None
+        while close is None:
+            commas, close = separators(text)
+            end = int(commas[-1]) if close is None and len(commas) else close
+            if end is None:
+                text += self._more(file, len(text))
+                continue
+            if text[:end].strip():
+                yield self._decode(_EVENTS, b"[" + text[:end] + b"]")
+            text = text[end + 1 :]
+        while len(text) < _LARGEST_BYTE and (more := file.read(_PIECE_BYTE)):
+            text += more
+        self.head = self._decode(_HEAD, before + b"]" + text)
 
-    def _look_ahead(self) -> None:
-        """Have the name of the next member whole, and what its value begins with."""
-        while True:
-            self._drop(len(self._text) - len(self._text.lstrip()))
-            if len(self._text) >= _LOOK_AHEAD_BYTE or not self._more():
-                return
-
-    def _begin(self) -> None:
-        """Leave what stands behind the first brace.
-
-        :raises ReadError: the file is empty, or begins as no trace does.
-        """
-        self._more()
-        self._text = self._text.removeprefix(_BYTE_ORDER_MARK)
-        while not self._text.strip():
-            self._drop(len(self._text))
-            if not self._more():
+    def _beginning(self, file: gzip.GzipFile | BufferedReader) -> bytes:
+        """:raises ReadError: the file is empty, or begins as no trace does."""
+        text = b""
+        while not text:
+            more = file.read(_PIECE_BYTE)
+            if not more:
                 raise ReadError(f"{self._path}: empty. {_CUT_OFF}")
-        begin = self._text.lstrip()[:40]
-        if begin.startswith(b"["):
+            text = more.removeprefix(_BYTE_ORDER_MARK).lstrip()
+        if text.startswith(b"["):
             raise ReadError(
                 f"{self._path}: a list of events, as other programs write it; torch.profiler writes an object with them"
                 f" in 'traceEvents'. {WHAT_WE_READ}"
             )
-        if not begin.startswith(b"{"):
-            text = begin.decode("utf-8", "replace").splitlines()[0]
+        if not text.startswith(b"{"):
+            begin = text[:40].decode("utf-8", "replace").splitlines()[0]
             raise ReadError(
-                f"{self._path}: no trace: it begins with {text!r}, a trace with '{{'. Tables of ncu are read by"
+                f"{self._path}: no trace: it begins with {begin!r}, a trace with '{{'. Tables of ncu are read by"
                 f" roofline ncu, those of nsys by roofline nsys. {WHAT_WE_READ}"
             )
-        self._drop(self._text.index(b"{") + 1)
+        return text
 
-    def _events(self) -> Iterator[list[Event]]:
-        """Read up to the bracket that closes the list."""
-        mark, first = b",", True
-        while mark == b",":
-            text, mark = self._upto_last()
-            closed = mark.replace(b",", b"]")
-            if text.strip() or not first:
-                yield self._decode(_EVENTS, b"[" + text + closed)
-            elif closed != b"]":
-                self._decode(_EVENTS, b"[" + closed)
-            first = False
+    def _more(self, file: gzip.GzipFile | BufferedReader, begun_byte: int) -> bytes:
+        """Read on in an event.
 
-    def _upto_first(self) -> tuple[bytes, bytes]:
-        """Take the text up to the next comma or closing bracket outside of all brackets, and that."""
-        while True:
-            commas, close = separators(self._text)
-            end = int(commas[0]) if len(commas) else close
-            if end is not None:
-                return self._take(end)
-            self._need_more()
-
-    def _upto_last(self) -> tuple[bytes, bytes]:
-        """Take as many events as the buffer has whole, and the comma or closing bracket behind them."""
-        while True:
-            commas, close = separators(self._text)
-            end = int(commas[-1]) if close is None and len(commas) else close
-            if end is not None:
-                return self._take(end)
-            self._need_more()
-
-    def _take(self, end: int) -> tuple[bytes, bytes]:
-        taken, mark = self._text[:end], self._text[end : end + 1]
-        self._drop(end + 1)
-        return taken, mark
-
-    def _drop(self, count: int) -> None:
-        self._line += self._text.count(b"\n", 0, count)
-        self._text = self._text[count:]
-
-    def _more(self) -> bool:
-        """Read on. False: the file ends here."""
-        more = self._file.read(max(_PIECE_BYTE, len(self._text)))
-        self._text += more
-        return bool(more)
-
-    def _need_more(self) -> None:
-        """:raises ReadError: the file ends here, or what is not yet whole is too large."""
-        if len(self._text) >= _LARGEST_BYTE:
-            line = self._line + self._text.count(b"\n", 0, len(self._text) - len(self._text.lstrip()))
+        :raises ReadError: the file ends here, or the event is too large.
+        """
+        if begun_byte >= _LARGEST_BYTE:
             raise ReadError(
-                f"{self._path}:{line}: what begins here doesn't end within {_LARGEST_BYTE >> 20} MB: no event is"
-                f" as long, and a quote or bracket in it may not be closed. {WHAT_WE_READ}"
+                f"{self._path}: something in it doesn't end within {_LARGEST_BYTE >> 20} MB: no event is as long, and a"
+                f" quote or bracket may not be closed. {WHAT_WE_READ}"
             )
-        if not self._more():
-            line = self._line + self._text.count(b"\n")
-            raise ReadError(f"{self._path}:{line}: truncated, the JSON ends in the middle. {_CUT_OFF}")
+        more = file.read(max(_PIECE_BYTE, begun_byte))
+        if not more:
+            raise ReadError(f"{self._path}: truncated, the JSON ends in the middle. {_CUT_OFF}")
+        return more
 
     def _decode(self, decoder: msgspec.json.Decoder[Any], text: bytes) -> Any:
         """:raises ReadError: not JSON, or JSON that isn't of the form of a trace."""
@@ -220,10 +160,7 @@ class TraceStream:
             repaired = self._repaired(text)
             if repaired != text:
                 return self._decode(decoder, repaired)
-            place = re.search(r"\(byte (\d+)\)", str(error))
-            behind = text.count(b"\n", int(place[1])) if place else 0
-            line = max(1, self._line - behind)
-            raise ReadError(f"{self._path}:{line}: not JSON ({error}). {WHAT_WE_READ}") from error
+            raise ReadError(f"{self._path}: not JSON ({error}). {WHAT_WE_READ}") from error
 
     def _repaired(self, text: bytes) -> bytes:
         """Write null for numbers that aren't finite, UTF-8, and two backslashes where one stands that escapes nothing.

@@ -350,12 +350,12 @@ def test_memory_doesnt_grow_with_the_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_more_than_can_be_kept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather than taking all memory; so is an event without an end."""
     path = write(tmp_path / "a.json", document())
-    monkeypatch.setattr(chrome_trace, "_MOST_BYTE", 1000)
+    monkeypatch.setattr(chrome_trace, "MOST", 5)
     assert "too long" in refusal(path)
     monkeypatch.setattr(trace_stream, "_PIECE_BYTE", 100)
     monkeypatch.setattr(trace_stream, "_LARGEST_BYTE", 1000)
     path.write_text('{"traceEvents": [\n{"ph": "X", "name": "' + "a" * 5000)
-    assert f"{path}:2: what begins here doesn't end" in refusal(path)
+    assert "something in it doesn't end" in refusal(path)
 
 
 def refusal(path: Path) -> str:
@@ -366,13 +366,13 @@ def refusal(path: Path) -> str:
 
 
 def test_a_truncated_trace_is_refused(tmp_path: Path) -> None:
-    """With the line in which it ends: half of the kernels would be half of the time."""
+    """Half of the kernels would be half of the time."""
     path = write(tmp_path / "a.json", document())
     text = path.read_text()
     half = text[: len(text) // 2]
     path.write_text(half)
     told = refusal(path)
-    assert told.startswith(f"{path}:{half.count(chr(10)) + 1}: truncated, the JSON ends in the middle.")
+    assert told.startswith(f"{path}: truncated, the JSON ends in the middle.")
     assert told.endswith("export or copy it again.")
 
 
@@ -391,13 +391,12 @@ def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
         ("", ": empty."),
         ("  \n", ": empty."),
         ("hello", ": no trace: it begins with 'hello', a trace with '{'"),
-        ('{"traceEvents": []} x', ":1: not JSON (JSON is malformed: "),
-        ('{"traceEvents": [{"ph": "M"},]}', ":1: not JSON (JSON is malformed: "),
-        ('{"traceEvents": []]', ":1: not JSON (JSON is malformed: "),
-        ('{"traceEvents":\n [}]}', ":2: not JSON (JSON is malformed: "),
+        ('{"traceEvents": []} x', ": not JSON (JSON is malformed: "),
+        ('{"traceEvents": []]', ": not JSON (JSON is malformed: "),
+        ('{"traceEvents":\n [}]}', ": not JSON (JSON is malformed: "),
         ("{}", ": JSON, but no trace (no list 'traceEvents')."),
         ('{"benchmarks": []}', ": JSON, but no trace (no list 'traceEvents')."),
-        ('{"traceEvents": 5}', ": JSON, but not of the form of a trace ("),
+        ('{"traceEvents": 5}', ": JSON, but no trace (no list 'traceEvents')."),
         ('{"traceEvents": [5]}', ": JSON, but not of the form of a trace ("),
         ("[]", ": a list of events, as other programs write it;"),
         ('[{"ph": "X", "cat": "kernel"}]', ": a list of events, as other programs write it;"),
