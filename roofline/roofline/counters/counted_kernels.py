@@ -12,11 +12,6 @@ The bound of a kernel, from its time t under the counters and the least times by
 
 t is taken with the kernels one after the other and a profiler around them: it serves this sorting out, and is never a
 timing of the step.
-
-A kernel's FLOPs are known where all pipes that it may have used were counted; where not, its record says what lacks.
-Older records don't. Of theirs they aren't known of a kernel whose name tells of tensor cores, and none of whose pipes
-is theirs: what is left is its epilogue. Nor, where the step's FLOPs lack a metric and no such kernel is why, of any
-kernel.
 """
 
 from __future__ import annotations
@@ -28,17 +23,13 @@ from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.quantities import LEVELS
 from roofline.machine.roof_choice import Roofs
 from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
-from roofline.model.counter_values import TENSOR, counters_of, lacks_flop, roof_name, tensor_share
+from roofline.model.counter_values import TENSOR, counters_of, roof_name, tensor_share
 from roofline.model.operations import Limit
 from roofline.schema.amounts import usable, usable_amount, usable_or_zero
 from roofline.schema.record import KernelCounters, Record
 
-_CUDA_CORES = frozenset(("fp32", "fp64", "fp16"))
-"""Their pipes, all of which a kernel's FLOPs have."""
-
 _NOT_READ = "not read"
 _TENSOR_CORES_NOT_READ = "its name tells of tensor cores, whose operations were not collected"
-_METRIC_LACKS = "a metric of the FLOPs lacks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +73,7 @@ def counted_kernels(record: Record, roofs: Roofs) -> tuple[CountedKernel, ...]:
     if counters is None:
         return ()
     latency = roofs.value("latency", "launch")
-    lacks = lacks_flop(counters)
-    every = lacks and not any(one.flop_lacks or _lacks_tensor_cores(one) for one in counters.kernels)
-    counted = [
-        _counted(kernel, _why_no_flop(kernel, lacks=lacks, every=every), roofs, latency) for kernel in counters.kernels
-    ]
+    counted = (_counted(kernel, roofs, latency) for kernel in counters.kernels)
     return tuple(sorted(counted, key=lambda one: -(one.time_s or 0.0)))
 
 
@@ -108,28 +95,20 @@ def flop_by_pipe(kernels: Iterable[CountedKernel]) -> dict[str, float]:
     return total
 
 
-def _lacks_tensor_cores(kernel: KernelCounters) -> bool:
-    counted = any(pipe.startswith(TENSOR) for pipe in kernel.flop_by_pipe or ())
-    return not counted and named_for_tensor_cores(kernel.name)
-
-
-def _why_no_flop(kernel: KernelCounters, *, lacks: bool, every: bool) -> str | None:
-    """Why a kernel's FLOPs aren't known; None where they are.
-
-    :param lacks: the step's FLOPs lack a metric.
-    :param every: it may be one of any kernel's.
-    """
+def _why_no_flop(kernel: KernelCounters) -> str | None:
+    """Why a kernel's FLOPs aren't known; None where they are."""
     by_pipe = kernel.flop_by_pipe
     if by_pipe is None or not all(map(usable_or_zero, by_pipe.values())):
         return _NOT_READ
     if kernel.flop_lacks is not None:
         return kernel.flop_lacks
-    if _lacks_tensor_cores(kernel):
-        return _TENSOR_CORES_NOT_READ
-    return _METRIC_LACKS if every or (lacks and _CUDA_CORES - by_pipe.keys()) else None
+    # What is left of a product on tensor cores is its epilogue.
+    counted = any(pipe.startswith(TENSOR) for pipe in by_pipe) or not named_for_tensor_cores(kernel.name)
+    return None if counted else _TENSOR_CORES_NOT_READ
 
 
-def _counted(kernel: KernelCounters, no_flop: str | None, roofs: Roofs, latency: float | None) -> CountedKernel:
+def _counted(kernel: KernelCounters, roofs: Roofs, latency: float | None) -> CountedKernel:
+    no_flop = _why_no_flop(kernel)
     by_pipe = kernel.flop_by_pipe if no_flop is None else None
     time_s = kernel.time_s if kernel.time_s is not None and usable(kernel.time_s) else None
     launches = max(0, kernel.launches)

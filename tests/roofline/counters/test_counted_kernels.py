@@ -87,42 +87,20 @@ CUDA_CORES = {"fp32": 1e6, "fp64": 0.0, "fp16": 0.0}
 
 
 def test_a_kernel_of_tensor_cores_that_were_not_counted_has_no_flops() -> None:
-    """What its CUDA cores did is its epilogue: no FLOP, no intensity, no FLOP/s, no share, no bound; bytes stay."""
+    """What its CUDA cores did is its epilogue."""
     one = _one(name=TF32_GEMM, flop_by_pipe=CUDA_CORES)
-    assert (one.flop, one.flop_by_pipe, one.tensor_share, one.flop_per_s) == (None, None, None, None)
-    assert (one.intensity("dram_byte"), one.byte["dram_byte"]) == (None, 1e9)
-    assert (one.limit, one.why) == ("undetermined", "FLOPs not counted")
-    assert one.no_flop == "its name tells of tensor cores, whose operations were not collected"
+    assert (one.flop, one.no_flop) == (None, "its name tells of tensor cores, whose operations were not collected")
     known = _one(name=TF32_GEMM, flop_by_pipe={**CUDA_CORES, "tensor_tf32": 0.0})
     assert (known.flop, known.no_flop) == (1e6, None)
 
 
-@pytest.mark.parametrize(
-    ("others", "by_pipe", "status", "flop"),
-    [
-        # The tensor cores of another kernel are all that lacks.
-        ((TF32_GEMM,), CUDA_CORES, "missing_metric", 1e6),
-        # So is something of the CUDA cores.
-        ((TF32_GEMM,), {"fp32": 1e6, "fp64": 0.0}, "missing_metric", None),
-        # Nothing tells which kernel it is of.
-        ((), CUDA_CORES, "missing_metric", None),
-        ((), {"fp32": 1e6}, "ok", 1e6),
-    ],
-)
-def test_where_a_metric_of_the_flops_lacks(
-    others: tuple[str, ...], by_pipe: dict[str, float], status: str, flop: float | None
-) -> None:
-    """The step has no FLOPs; a kernel has some where what lacks is another one's."""
-    kernels = (kernel(ADD, flop_by_pipe=by_pipe), *(kernel(name, flop_by_pipe=by_pipe) for name in others))
-    record = build.record(counters=counters(*kernels, status=status, flop=None))
-    one = next(one for one in counted_kernels(record, _ROOFS) if one.name == ADD)
-    assert (one.flop, one.no_flop) == (flop, None if flop else "a metric of the FLOPs lacks")
-
-
 def test_a_kernel_of_whose_flops_a_part_lacks_has_none() -> None:
-    """As its record says, whatever its pipes look like; it is why the step has none, and the others keep theirs."""
+    """As its record says: no FLOP, intensity, share or bound; its bytes stay, and the others keep theirs."""
     lacks = "tensor_bf16: 1 of 2 kernels have none"
-    assert _one(flop_lacks=lacks).no_flop == lacks
+    one = _one(flop_lacks=lacks)
+    assert (one.flop, one.flop_by_pipe, one.tensor_share, one.flop_per_s) == (None, None, None, None)
+    assert (one.intensity("dram_byte"), one.byte["dram_byte"]) == (None, 1e9)
+    assert (one.limit, one.why, one.no_flop) == ("undetermined", "FLOPs not counted", lacks)
     kernels = (kernel(flop_by_pipe=CUDA_CORES, flop_lacks=lacks), kernel(ADD, flop_by_pipe=CUDA_CORES))
     record = build.record(counters=counters(*kernels, status="missing_metric", flop=None))
     found = {one.name: (one.flop, one.no_flop) for one in counted_kernels(record, _ROOFS)}
@@ -131,10 +109,9 @@ def test_a_kernel_of_whose_flops_a_part_lacks_has_none() -> None:
 
 def test_how_many_kernels_have_no_flops() -> None:
     """With the reasons that are known, each once."""
-    known, odd = kernel(ADD), kernel("hmma", flop_by_pipe=CUDA_CORES)
+    known, odd = kernel(ADD), kernel(flop_lacks="no tensor_bf16")
     assert without_flop(counted_kernels(counted(known, odd, odd), _ROOFS)) == (
-        "the FLOPs of 2 of 3 kernels were not read (its name tells of tensor cores, whose operations were not"
-        " collected)"
+        "the FLOPs of 2 of 3 kernels were not read (no tensor_bf16)"
     )
     unread = kernel(flop_by_pipe=None)
     assert without_flop(counted_kernels(counted(known, unread), _ROOFS)) == "the FLOPs of 1 of 2 kernels were not read"
