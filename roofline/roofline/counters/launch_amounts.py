@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from roofline.counters.quantities import (
-    CYCLE_RATES,
     CYCLES,
     INSTRUCTIONS,
     NAMES,
     PACKED,
     QUANTITIES,
-    RATES,
     SM_CLOCKS,
     TENSOR,
     TENSOR_ACTIVITY,
@@ -31,9 +29,7 @@ from roofline.counters.quantities import (
     tensor_count,
 )
 
-_NO_TIME = "a rate that isn't 0, but the time rounds to 0"
-_NO_CLOCK = "a rate that isn't 0, but the SMs' clock is 0"
-"""Why a rate gives no amount: in place of a value, as in ``absent`` of `launch_amounts`."""
+_STOPPED = "0: it was rounded, for a launch takes time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +61,8 @@ def launch_amounts(
     :param metrics: values in base units (see `roofline.counters.quantities.Dimension`), finite and not negative.
     :param absent: metrics that were asked for and did not answer, with what was printed in their place.
     """
-    useless = _useless(metrics)
-    answers = _Answers(frozenset(metrics).difference(useless), {**(absent or {}), **useless})
+    stopped = {name: _STOPPED for name in (TIME, *SM_CLOCKS, *CYCLES) if metrics.get(name) == 0}
+    answers = _Answers(frozenset(metrics).difference(stopped), {**(absent or {}), **stopped})
     capability = taken_for(compute_capability)
     found = {one.name: answers.first(one.name, one.ways) for one in QUANTITIES if one.ways and not one.parts}
     found |= {one.name: _whole(one, found, answers, capability) for one in QUANTITIES if one.parts}
@@ -90,30 +86,6 @@ def launch_amounts(
         missing=answers.missing,
         not_counted=not_counted,
     )
-
-
-def _useless(metrics: Mapping[str, float]) -> dict[str, str]:
-    """Metrics that no amount may be made of, with the reason: rates that aren't 0, of a launch whose time, or whose
-    clock, is 0. Each is printed rounded by itself, and what moved or computed something took time and cycles. A rate
-    of 0 is an amount of 0 all the same. Cycles tell a time only where neither they nor their clock are 0.
-    """
-    timeless = {
-        cycles: "0, or its clock is"
-        for cycles, clock in CYCLES.items()
-        if cycles in metrics and not (metrics[cycles] and metrics.get(clock, 1.0))
-    }
-    if metrics.get(TIME) == 0:
-        return {**timeless, **{name: _NO_TIME for name in RATES if metrics.get(name)}}
-    return {**timeless, **_without_clock(metrics)}
-
-
-def _without_clock(metrics: Mapping[str, float]) -> dict[str, str]:
-    """As `_useless`, for a clock that is 0."""
-    clocks = [name for name in SM_CLOCKS if name in metrics]
-    stopped = [name for name in clocks if not metrics[name]]
-    if len(stopped) < len(clocks):
-        return dict.fromkeys(stopped, "0, and another clock of the SMs isn't")
-    return {name: _NO_CLOCK for name in CYCLE_RATES if stopped and metrics.get(name)}
 
 
 _Parts = tuple[tuple[Sum, float], ...]
@@ -163,10 +135,6 @@ class _Answers:
 
     def had(self, metrics: Set[str]) -> list[str]:
         return sorted(metrics & self._answered)
-
-    def useless(self, metrics: Set[str]) -> bool:
-        """Whether one answered, but with a rate whose amount isn't known."""
-        return any(self._absent.get(name) in (_NO_TIME, _NO_CLOCK) for name in metrics)
 
     def why(self, alternatives: Alternatives) -> str:
         """What the alternatives lack."""
@@ -229,7 +197,7 @@ def _counted(answers: _Answers, capability: str | None) -> tuple[dict[str, _Part
     some_tensor = any(name in TENSOR for name in counted)
     for pipe in unanswered:
         # Types of the tensor cores that don't answer where others do are types that the chip doesn't have.
-        if pipe.certain or not some_tensor or answers.useless(pipe.metrics):
+        if pipe.certain or not some_tensor:
             chosen = next(one for one in pipe.sets if any(answers.asked(own_metrics(part)) for part, _ in one))
             lacking = next(part for part, _ in chosen if answers.answering(part) is None)
             answers.missing[f"flop_by_pipe.{pipe.name}"] = answers.why(lacking)

@@ -374,9 +374,3 @@ _TERMS = tuple(
 )
 _DIMENSIONS = {name: _dimension(name) for term in _TERMS for name in metrics_of((term,))}
 """Of every metric that a quantity is made of."""
-
-RATES = tuple(dict.fromkeys(term.metric for term in _TERMS if TIME in term.times))
-"""The metrics that a launch's time makes amounts of."""
-
-CYCLE_RATES = tuple(name for name in RATES if _DIMENSIONS[name] == "per_cycle")
-"""Those that it takes a clock for, besides."""

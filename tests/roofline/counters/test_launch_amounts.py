@@ -291,50 +291,21 @@ def test_a_time_that_can_not_be_read_is_no_reason_for_bytes_that_nobody_asked_fo
     assert asked.missing["dram_byte"] == f"{TIME}: {absent[TIME]}"
 
 
-def test_a_rate_over_a_time_that_rounds_to_0_is_no_amount() -> None:
-    """Not 0, for something was moved and computed; a rate of 0 is an amount of 0 all the same."""
-    rates = {f"{name}{RATE}": 0.0 for name in _sass()}
-    some = {**rates, f"{SASS.format('ffma')}{RATE}": 2.0}
-    found = launch_amounts({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert (found.amounts["time_s"], found.amounts["dram_byte"], found.amounts["flop"]) == (0, None, None)
-    assert found.missing["dram_byte"] == f"{DRAM_RATE}: a rate that isn't 0, but the time rounds to 0"
-    assert found.missing["flop"].endswith(f"{SASS.format('ffma')}{RATE}: a rate that isn't 0, but the time rounds to 0")
-    assert found.flop_by_pipe == {"fp64": 0, "fp16": 0}
-    idle = launch_amounts({TIME: 0.0, CLOCK: 1e9, DRAM_RATE: 0.0, **rates}, compute_capability="8.0")
-    assert (idle.amounts["dram_byte"], idle.amounts["flop"]) == (0, 0)
-    timed = launch_amounts({TIME: 1e-6, CLOCK: 1e9, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert timed.amounts["dram_byte"] == pytest.approx(1e5)
-    assert timed.amounts["flop"] == pytest.approx(2 * 2.0 * 1e3)
+@pytest.mark.parametrize("stopped", [TIME, CLOCK])
+def test_a_rate_over_a_time_or_a_clock_of_0_is_no_amount(stopped: str) -> None:
+    """Not 0, for something was computed: a launch takes time and cycles."""
+    rates = {f"{name}{RATE}": 2.0 for name in _sass()}
+    found = launch_amounts({TIME: 1e-6, CLOCK: 1e9, DRAM_RATE: 1e11, **rates, stopped: 0.0}, compute_capability="8.0")
+    assert (found.amounts["flop"], found.flop_by_pipe) == (None, None)
+    assert found.missing["flop"].endswith(f"{stopped}: 0: it was rounded, for a launch takes time")
+    assert found.amounts["dram_byte"] == (None if stopped == TIME else pytest.approx(1e5))
+    assert found.amounts["time_s"] == (None if stopped == TIME else 1e-6)
 
 
 def test_an_amount_of_its_own_needs_no_time() -> None:
     """A time that rounds to 0 takes nothing from what was counted directly."""
     found = launch_amounts({TIME: 0.0, DRAM_RATE: 1e11, "dram__bytes.sum": 5.0, **_sass(ffma=1)})
     assert (found.amounts["dram_byte"], found.amounts["flop"]) == (5, 2)
-
-
-@pytest.mark.parametrize(("time_s", "clock"), [(0.0, 1e9), (1e-6, 0.0)])
-def test_a_tensor_rate_over_nothing_is_not_a_type_that_the_chip_lacks(time_s: float, clock: float) -> None:
-    """Where the chip isn't known, types that don't answer are taken for ones that it doesn't have."""
-    tensor = {TENSOR.format("bf16_dst_fp32") + RATE: 1.0, TENSOR.format("tf32_dst_fp32") + RATE: 0.0}
-    found = launch_amounts({TIME: time_s, "sm__cycles_elapsed.avg.per_second": clock, **_sass(), **tensor})
-    assert found.amounts["flop"] is None
-    assert "tensor_bf16 is not counted" in found.missing["flop"]
-    assert found.flop_by_pipe is not None
-    assert found.flop_by_pipe["tensor_tf32"] == 0
-
-
-def test_a_rate_over_a_clock_of_0_is_no_amount() -> None:
-    """Instructions a cycle of a launch that took no cycle: not 0 FLOP. Bytes a second need no clock."""
-    rates = {f"{name}{RATE}": 0.0 for name in _sass()}
-    some = {**rates, f"{SASS.format('ffma')}{RATE}": 2.0}
-    found = launch_amounts({TIME: 1e-6, CLOCK: 0.0, DRAM_RATE: 1e11, **some}, compute_capability="8.0")
-    assert found.amounts["dram_byte"] == pytest.approx(1e5)
-    assert found.amounts["flop"] is None
-    why = f"{SASS.format('ffma')}{RATE}: a rate that isn't 0, but the SMs' clock is 0"
-    assert found.missing["flop"] == f"fp32 is not counted: {why}"
-    assert found.flop_by_pipe == {"fp64": 0, "fp16": 0}
-    assert launch_amounts({TIME: 1e-6, CLOCK: 0.0, **rates}, compute_capability="8.0").amounts["flop"] == 0
 
 
 def test_of_two_clocks_that_which_is_not_0_counts() -> None:

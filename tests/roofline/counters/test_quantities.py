@@ -8,10 +8,8 @@ import pytest
 
 from roofline.counters.quantities import (
     BY_NAME,
-    CYCLE_RATES,
     DRAM_RATE,
     OF_KERNEL,
-    RATES,
     SM_CLOCKS,
     TIME,
     byte_metrics,
@@ -134,17 +132,6 @@ def test_dimensions() -> None:
     assert dimension("sm__inst_executed_pipe_tensor.avg") is None
     assert dimension("flop_count_sp") is None
     assert dimension("sm__throughput.avg.pct_of_peak_sustained_elapsed") is None
-
-
-def test_rates() -> None:
-    """Those a second need the time alone; those a cycle a clock, too."""
-    assert {dimension(name) for name in RATES} == {"byte_per_s", "per_cycle"}
-    assert {dimension(name) for name in CYCLE_RATES} == {"per_cycle"}
-    assert set(RATES) - set(CYCLE_RATES) == {
-        DRAM_RATE,
-        "dram__bytes_read.sum.per_second",
-        "dram__bytes_write.sum.per_second",
-    }
 
 
 def test_every_quantity_is_a_field_of_the_record() -> None:
