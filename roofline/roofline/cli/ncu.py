@@ -13,11 +13,11 @@ from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, table_options
 from roofline.profilers.ncu.kernel_sums import KernelSum, by_kernel, by_kind, count, read_all, slowest_first
 from roofline.profilers.ncu.ncu_tables import request, table
-from roofline.profilers.ncu.values import COMMA, POINT
+from roofline.profilers.ncu.values import Mark
 
 By = Literal["kernel", "kind", "launch"]
 
-_NUMBERS = {"point": POINT, "comma": COMMA}
+_MARKS: dict[str, Mark] = {"point": ".", "comma": ","}
 _CAPABILITY = re.compile(r"\d{1,2}\.\d")
 
 
@@ -37,7 +37,7 @@ def _capability(context: click.Context, parameter: click.Parameter, asked: str |
 )
 @click.option(
     "--decimal",
-    type=click.Choice(tuple(_NUMBERS)),
+    type=click.Choice(tuple(_MARKS)),
     help="How the files write decimals (1,234.5 or 1.234,5), where they don't tell by themselves.",
 )
 @click.option(
@@ -77,7 +77,7 @@ def ncu(
         return
     if not files:
         raise click.UsageError("Missing argument 'FILES...'.")
-    counted = count(read_all(files, None if decimal is None else _NUMBERS[decimal], nvtx_range))
+    counted = count(read_all(files, None if decimal is None else _MARKS[decimal], nvtx_range))
     plain = output.is_data
     rows = _rows(counted.kernels, by or ("launch" if plain else "kernel"), in_order=plain)
     what = "kind" if by == "kind" else "kernel"

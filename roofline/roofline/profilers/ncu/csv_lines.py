@@ -20,8 +20,6 @@ Page = Literal["raw", "details", "summary"]
 """``raw``: a column a metric, with the units in a row of their own. ``details``: a row a metric, as ``--metrics`` and
 sections print. ``summary``: a row a metric of all launches of a kernel."""
 
-_BY_HAND = "Tables made by hand or saved by another program are not read."
-
 _RAW = frozenset({"ID", "Kernel Name"})
 _DETAILS = frozenset({"ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"})
 _SUMMARY = frozenset(
@@ -61,7 +59,7 @@ _SHOWN = 300
 """Characters of somebody else's line that a message repeats."""
 
 _NAMED = 8
-"""Columns or messages that a refusal lists."""
+"""Messages that a refusal lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,6 @@ class Lines:
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
         self._text = text
-        self._almost: tuple[int, Sequence[str]] | None = None
         self._headed = False
         self.errors: dict[str, None] = {}
         self.warnings: dict[str, None] = {}
@@ -116,7 +113,7 @@ class Lines:
         :raises ReadError: a row that was cut off.
         """
         header: Header | None = None
-        for number, line in self._joined():
+        for number, line in enumerate(io.StringIO(self._text, newline=None), 1):
             if line.startswith("=="):
                 self._message(line)
                 continue
@@ -130,16 +127,17 @@ class Lines:
             if "Kernel Name" in line and (found := _header(number, line, cells)) is not None:
                 header = found
                 self._headed = True
-            elif header is None:
-                self._almost = self._almost or (number, cells)
-            elif _is_row(header, cells):
-                if _lacks_end(header, line, cells):
-                    self._refuse_cut_off(number, "the last cell is missing", header)
-                yield header, number, cells
-            elif line.strip():
-                if _begins_row(header, line, cells):
-                    self._refuse_cut_off(number, f"{len(cells)} cells", header)
-                self.left_out.append(number)
+            elif header is not None and line.strip():
+                # Of a number that was cut off what is left is another number.
+                if _is_row(header, cells) and line.count('"') % 2 == 0:
+                    yield header, number, cells
+                elif _begins_row(header, line, cells):
+                    raise ReadError(
+                        f"{self._path}:{number}: no whole row under the {len(header.cells)} columns of line"
+                        f" {header.line}. The file was cut off or edited: have ncu print it again. {how()}"
+                    )
+                else:
+                    self.left_out.append(number)
 
     def refuse(self) -> NoReturn:
         """There was no row of a kernel: say why.
@@ -162,14 +160,11 @@ class Lines:
             raise ReadError(f"{path}: empty. {how()}")
         if _TEXT_PAGE.search(text):
             raise ReadError(f"{path}: ncu's text page, which is for people. Print it with --csv --page raw. {how()}")
-        if self._almost is not None and any("Kernel Name" in cell for cell in self._almost[1]):
-            number, cells = self._almost
-            raise ReadError(
-                f"{path}:{number}: not a table that ncu printed, though it names kernels. Columns found:"
-                f" {_listed(cells)}. ncu's have ID, Kernel Name and more, and either Metric"
-                f" Name, Metric Unit and Metric Value or a column for each metric. {_BY_HAND} {how()}"
-            )
-        raise ReadError(f"{path}: no table of ncu in it; it begins with {_start(text)}. {_BY_HAND} {how()}")
+        begin = text.lstrip().partition("\n")[0][:60]
+        raise ReadError(
+            f"{path}: no table of ncu in it; it begins with {begin!r}. Tables made by hand or saved by another program"
+            f" are not read. {how()}"
+        )
 
     def _message(self, line: str) -> None:
         text = printable(line.strip()[:_SHOWN])
@@ -180,32 +175,6 @@ class Lines:
             self.warnings.setdefault(said.strip())
         elif kind == "PROF" and (match := _PASSES.search(line.rstrip())):
             self.passes = max(self.passes or 0, int(match[1]))
-
-    def _joined(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines; of a row with line breaks in a cell, which rules may have, the whole row.
-
-        :raises ReadError: a cell that does not end.
-        """
-        number, begun, odd = 0, "", False
-        for place, line in enumerate(io.StringIO(self._text, newline=None), 1):
-            if begun and (line.startswith("==") or _ROW.match(line)):
-                self._refuse_cut_off(number, "a cell without its end")
-            if not begun:
-                number = place
-            begun += line
-            odd ^= line.count('"') % 2 == 1
-            if not (odd and self._headed and _ROW.match(begun)):
-                yield number, begun
-                begun, odd = "", False
-        if begun:
-            self._refuse_cut_off(number, "a cell without its end")
-
-    def _refuse_cut_off(self, number: int, what: str, header: Header | None = None) -> NoReturn:
-        """:raises ReadError: always."""
-        under = "" if header is None else f" under the {len(header.cells)} columns of line {header.line}"
-        raise ReadError(
-            f"{self._path}:{number}: {what}{under}. The file was cut off or edited: have ncu print it again. {how()}"
-        )
 
 
 def _header(number: int, line: str, cells: Sequence[str]) -> Header | None:
@@ -232,14 +201,6 @@ def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
     return len(cells) > 1 and integer(cells[0]) is not None
 
 
-def _lacks_end(header: Header, line: str, cells: Sequence[str]) -> bool:
-    """Whether a row of a quoted table ends with a comma in place of its last cell. Where columns of rules follow, the
-    comma behind a value is right: it makes a cell more.
-    """
-    last = header.column["Metric Value"] + 1 if header.page == "details" else len(header.cells)
-    return header.quoted and len(cells) == last and line.rstrip().endswith(",")
-
-
 def _is_row(header: Header, cells: Sequence[str]) -> bool:
     """Whether the cells fit under the header. On the details page rows end with the value, or after those of a rule."""
     if header.page == "details":
@@ -254,12 +215,3 @@ def _is_row(header: Header, cells: Sequence[str]) -> bool:
     number = header.get(cells, "ID") or ""
     units = header.page == "raw" and not number and not header.get(cells, "Kernel Name")
     return units or integer(number) is not None
-
-
-def _listed(cells: Sequence[str]) -> str:
-    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-    return ", ".join(printable(cell.strip()) or "(no name)" for cell in cells[:_NAMED])[:_SHOWN] + more
-
-
-def _start(text: str) -> str:
-    return repr(text.lstrip().partition("\n")[0][:60])

@@ -22,11 +22,12 @@ from roofline.profilers.ncu.values import (
     LEAST,
     MOST,
     Evidence,
-    NumberFormat,
+    Mark,
     NumberFormatError,
     factors,
     is_label,
     metric_of,
+    parsed,
     plausible,
     unprinted,
 )
@@ -100,10 +101,10 @@ class _LaunchRows:
     cells: list[_Cell] = field(default_factory=list)
 
 
-def parse(path: Path, text: str, given: NumberFormat | None = None) -> Capture:
+def parse(path: Path, text: str, decimal: Mark | None = None) -> Capture:
     """The launches of a file.
 
-    :param given: how it writes its numbers, where the user knows; else all its numbers are asked.
+    :param decimal: what stands before its decimals, where the user knows; else all its numbers are asked.
     :raises ReadError: no table of ncu, none of its rows, a row that was cut off or edited, a number that is none, or
         numbers that don't tell how they are written.
     """
@@ -114,13 +115,13 @@ def parse(path: Path, text: str, given: NumberFormat | None = None) -> Capture:
     if not found.launches:
         lines.refuse()
     try:
-        form = found.evidence.decide(given)
+        decimal = decimal or found.evidence.decide()
     except NumberFormatError as error:
         raise ReadError(f"{path}: {error}") from error
     command = print_command()
     return Capture(
         source=str(path),
-        launches=tuple(_launch(path, one, form, command) for one in found.launches.values()),
+        launches=tuple(_launch(path, one, decimal, command) for one in found.launches.values()),
         passes=max((one for one in (lines.passes, found.passes) if one is not None), default=None),
         notes=(*_said(lines), *found.notes()),
     )
@@ -289,7 +290,7 @@ def _whole(metric: str, unit: str) -> bool:
     return what in ("byte", "count", "time") and factors(unit, what) == (1.0, 1e9 if what == "time" else 1.0)
 
 
-def _launch(path: Path, found: _LaunchRows, form: NumberFormat, print_command: str) -> Launch:
+def _launch(path: Path, found: _LaunchRows, decimal: Mark, print_command: str) -> Launch:
     """:param print_command: prints the metrics that a page of labels lacks.
     :raises ReadError: a cell that is no number, or one metric with two values.
     """
@@ -299,7 +300,7 @@ def _launch(path: Path, found: _LaunchRows, form: NumberFormat, print_command: s
         metric, unit = cell.named.metric, cell.named.unit
         what = dimension(metric)
         assert what is not None
-        value = _value(path, cell, what, form)
+        value = _value(path, cell, what, decimal)
         if found.invocations > 1 and what not in _ADDITIVE:
             value = "a mean over launches, of which there is no sum"
         if isinstance(value, str):
@@ -326,7 +327,7 @@ def _launch(path: Path, found: _LaunchRows, form: NumberFormat, print_command: s
     )
 
 
-def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> float | str:
+def _value(path: Path, cell: _Cell, what: Dimension, decimal: Mark) -> float | str:
     """The value in base units, or why there is none.
 
     :raises ReadError: it is no number at all.
@@ -340,9 +341,9 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
     if scale is None:
         return f"its unit {unit!r} is not one of {_MEANT[what]}" if unit else "ncu printed no unit"
     try:
-        value = form.parse(bare)
+        value = parsed(bare, decimal)
     except ValueError as error:
-        example = "1,234.5" if form.decimal == "." else "1.234,5"
+        example = "1,234.5" if decimal == "." else "1.234,5"
         raise ReadError(
             f"{path}:{cell.line}: {metric}: {text!r:.80} is no number as the others of this file are, such as"
             f" {example}. {how()}"
@@ -351,9 +352,7 @@ def _value(path: Path, cell: _Cell, what: Dimension, form: NumberFormat) -> floa
         return f"ncu printed {text}, which can't be"
     times, over = scale
     scaled = value * times / over
-    # A number too small for a float becomes 0, which nobody measured.
-    lost = scaled == 0 and re.search("[1-9]", bare.lower().partition("e")[0]) is not None
-    if lost or not plausible(scaled):
+    if not plausible(scaled):
         raise ReadError(
             f"{path}:{cell.line}: {cell.column}: {text!r:.80} {unit} can't be {metric} of a kernel: in base"
             f" units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"

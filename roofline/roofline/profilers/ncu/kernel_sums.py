@@ -18,7 +18,7 @@ from roofline.files.decoding import ReadError, content_of, printed_text
 from roofline.profilers.ncu import csv_pages, rep_file
 from roofline.profilers.ncu.csv_lines import how
 from roofline.profilers.ncu.launches import Capture, Launch, in_range, join
-from roofline.profilers.ncu.values import NumberFormat
+from roofline.profilers.ncu.values import Mark
 
 _REPORT = (".ncu-rep", b"NVR\0")
 _FOREIGN = (
@@ -29,10 +29,10 @@ _FOREIGN = (
 )
 
 
-def read(path: Path, given: NumberFormat | None = None) -> Capture:
+def read(path: Path, decimal: Mark | None = None) -> Capture:
     """The launches of one file: what ``ncu --csv`` printed, or a report.
 
-    :param given: how it writes its numbers, where the user knows.
+    :param decimal: what stands before its decimals, where the user knows.
     :raises ReadError: it can't be read, with file, line, what is wrong and what to give instead.
     """
     content = content_of(path)
@@ -43,16 +43,16 @@ def read(path: Path, given: NumberFormat | None = None) -> Capture:
     for mark, what in _FOREIGN:
         if start.startswith(mark):
             raise ReadError(f"{path}: not of ncu: {what} {how()}")
-    return csv_pages.parse(path, printed_text(content), given)
+    return csv_pages.parse(path, printed_text(content), decimal)
 
 
-def read_all(paths: Sequence[Path], given: NumberFormat | None = None, nvtx_range: str | None = None) -> Capture:
+def read_all(paths: Sequence[Path], decimal: Mark | None = None, nvtx_range: str | None = None) -> Capture:
     """The launches of one program, with the metrics of all files; where several have one metric, the first file's.
 
     :param nvtx_range: the name of the range whose launches alone are wanted.
     :raises ReadError: a file can't be read, two have other launches, or none is in the range.
     """
-    captures = [read(path, given) for path in paths]
+    captures = [read(path, decimal) for path in paths]
     joined = captures[0]
     for other in captures[1:]:
         joined = join(joined, other)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -18,34 +17,21 @@ from roofline.counters.quantities import BY_NAME, DRAM_RATE, OF_KERNEL, TIME, Di
 from roofline.profilers.ncu.installation import print_command
 
 Mark = Literal[".", ","]
-
-HOW_TO_SAY = "or say with --decimal point or --decimal comma which it is."
+"""What stands before the decimals; the other one sets off groups of digits."""
 
 
 class NumberFormatError(ValueError):
     """The numbers don't tell how they are written, or tell two ways."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberFormat:
-    """``decimal``: what stands before the decimals. Groups of digits are set off by the other one, by a blank or by an
-    apostrophe.
+def parsed(text: str, decimal: Mark) -> float:
+    """Read a number. It may be too large for a float, and infinite then.
+
+    :raises ValueError: it is none that is written so.
     """
-
-    decimal: Mark
-
-    def parse(self, text: str) -> float:
-        """The number. It may be too large for a float, and infinite then.
-
-        :raises ValueError: it is none that is written so.
-        """
-        pattern = _PATTERNS[self.decimal]
-        if pattern.fullmatch(text) is None:
-            bare = _without_blanks(text)
-            if pattern.fullmatch(bare) is None:
-                raise ValueError(text)
-            text = bare
-        return float(text.replace(_other(self.decimal), "").replace(self.decimal, "."))
+    if _PATTERNS[decimal].fullmatch(text) is None:
+        raise ValueError(text)
+    return float(text.replace(_other(decimal), "").replace(decimal, "."))
 
 
 def _number(group: str, decimal: str) -> re.Pattern[str]:
@@ -56,28 +42,16 @@ def _number(group: str, decimal: str) -> re.Pattern[str]:
 
 _PATTERNS: dict[Mark, re.Pattern[str]] = {".": _number(",", r"\."), ",": _number(r"\.", ",")}
 
-POINT = NumberFormat(decimal=".")
-COMMA = NumberFormat(decimal=",")
-
-_BLANKS = re.compile(r"(?<=\d)[\s\u00a0\u2007\u2009\u202f'\u2019](?=\d)")
-"""What sets groups off in French, Swedish, Swiss ... and takes no part in the question."""
-
 _LONG = 5
 """Digits from which every language sets groups off that does so at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Number:
-    text: str
-    line: int
 
 
 class Evidence:
     """What the numbers of one file say of how they are written."""
 
     def __init__(self) -> None:
-        self._decimal: dict[Mark, _Number] = {}
-        self._undecided: dict[Mark, _Number] = {}
+        self._decimal: dict[Mark, tuple[int, str]] = {}
+        self._undecided: dict[Mark, tuple[int, str]] = {}
         self._ungrouped = False
 
     def add(self, text: str, line: int, *, whole: bool = False) -> None:
@@ -86,69 +60,49 @@ class Evidence:
         :param whole: it is known to be a whole number, such as a count.
         """
         if "." not in text and "," not in text:
-            if not self._ungrouped:
-                bare = _without_blanks(text)
-                self._ungrouped = len(bare) >= _LONG and bare.isdigit()
+            self._ungrouped = self._ungrouped or (len(text) >= _LONG and text.isdigit())
             return
-        bare = _without_blanks(text.strip())
-        written = [mark for mark, pattern in _PATTERNS.items() if pattern.fullmatch(bare)]
+        text = text.strip()
+        written = [mark for mark, pattern in _PATTERNS.items() if pattern.fullmatch(text)]
         if len(written) == 1:
-            self._decimal.setdefault(written[0], _Number(text=text, line=line))
+            self._decimal.setdefault(written[0], (line, text))
         elif written:
-            mark: Mark = "." if "." in bare else ","
+            mark: Mark = "." if "." in text else ","
             found, decimal = (self._decimal, _other(mark)) if whole else (self._undecided, mark)
-            found.setdefault(decimal, _Number(text=text, line=line))
+            found.setdefault(decimal, (line, text))
 
-    def decide(self, given: NumberFormat | None = None) -> NumberFormat:
-        """How the file's numbers are written.
+    def decide(self) -> Mark:
+        """What stands before the decimals in the whole file.
 
-        :param given: what the user knows.
-        :raises NumberFormatError: nothing tells, or the file contradicts itself or the user.
+        :raises NumberFormatError: nothing tells, or the file contradicts itself.
         """
         if len(self._decimal) == 2:
-            point, comma = self._decimal["."], self._decimal[","]
+            (point_line, point), (comma_line, comma) = self._decimal["."], self._decimal[","]
             raise NumberFormatError(
-                f"its numbers contradict each other: {point.text!r} in line {point.line} has a decimal point,"
-                f" {comma.text!r} in line {comma.line} a decimal comma. Is it put together from two files? {_remedy()}."
+                f"its numbers contradict each other: {point!r} in line {point_line} has a decimal point,"
+                f" {comma!r} in line {comma_line} a decimal comma. Is it put together from two files? {_remedy()}."
             )
-        if given is not None:
-            against = self._decimal.get(_other(given.decimal))
-            if against is not None:
-                raise NumberFormatError(
-                    f"{against.text!r} in line {against.line} has no decimal {_word(given.decimal)}, which is what"
-                    f" --decimal {_word(given.decimal)} says. Leave --decimal out."
-                )
-            return given
         if self._decimal:
-            return POINT if "." in self._decimal else COMMA
+            return "." if "." in self._decimal else ","
         if len(self._undecided) == 1 and self._ungrouped:
             # Long numbers are not set in groups here: the mark stands before decimals.
-            return POINT if "." in self._undecided else COMMA
+            return "." if "." in self._undecided else ","
         if self._undecided:
-            first = min(self._undecided.values(), key=lambda one: one.line)
-            bare = _without_blanks(first.text.strip())
-            small, large = (float(re.sub("[.,]", mark, bare, count=1)) for mark in (".", ""))
+            line, text = min(self._undecided.values())
+            small, large = (float(re.sub("[.,]", mark, text, count=1)) for mark in (".", ""))
             raise NumberFormatError(
-                f"{first.text!r} in line {first.line} may be {small:g} or {large:,.0f}, and no other number of the file"
-                f" tells which. {_remedy()}, {HOW_TO_SAY}"
+                f"{text!r} in line {line} may be {small:g} or {large:,.0f}, and no other number of the file tells"
+                f" which. {_remedy()}, or say with --decimal point or --decimal comma which it is."
             )
-        return POINT
+        return "."
 
 
 def _remedy() -> str:
     return f"Have ncu print them anew with LC_ALL=C and --print-units base ({print_command()})"
 
 
-def _without_blanks(text: str) -> str:
-    return _BLANKS.sub("", text)
-
-
 def _other(mark: Mark) -> Mark:
     return "," if mark == "." else "."
-
-
-def _word(mark: Mark) -> str:
-    return "point" if mark == "." else "comma"
 
 
 _LARGE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
@@ -162,7 +116,13 @@ _BYTES = ("bytes", "byte")
 _COUNTED = ("inst", "op", "ops", "sector", "thread", "warp", "request", "cycle", "")
 """What is counted; some versions print no unit."""
 
-_RATES = ("hz",)
+_ABOVE: Mapping[Dimension, tuple[str, ...]] = {
+    "byte": _BYTES,
+    "byte_per_s": _BYTES,
+    "count": _COUNTED,
+    "per_cycle": _COUNTED,
+    "frequency": ("hz", *_COUNTED),
+}
 
 LEAST, MOST = 1e-30, 1e30
 """Between them lies what a kernel may have, in base units, unless it is 0: a day at an exaFLOP/s is 1e23. What is made
@@ -185,43 +145,27 @@ def factors(unit: str, dimension: Dimension) -> tuple[float, float] | None:
     >>> factors("Mbyte", "byte"), factors("usecond", "time")
     ((1000000.0, 1.0), (1.0, 1000000.0))
     """
-    text = unit.strip()
-    if dimension == "time":
-        parts = _parts_of_second(text)
-        return None if parts is None else (1.0, parts)
-    if dimension == "byte":
-        return _over(_times(text, _BYTES), 1.0)
-    if dimension == "count":
-        return _over(_times(text, _COUNTED), 1.0)
+    text = unit.strip().lower()
     if dimension == "share":
         return (1.0, 1.0) if text == "%" else None
-    if dimension == "frequency" and _times(text, _RATES) is not None:
-        return _over(_times(text, _RATES), 1.0)
+    if dimension == "time":
+        parts = _scale(text, _SECONDS, _SMALL)
+        return None if parts is None else (1.0, parts)
     above, slash, below = text.partition("/")
-    if not slash:
-        return None
-    if dimension == "per_cycle":
-        return _over(_times(above, _COUNTED), 1.0) if below == "cycle" else None
-    # By a part of a second: as many more in a whole one.
-    parts = _parts_of_second(below)
-    times = _times(above, _BYTES if dimension == "byte_per_s" else _COUNTED)
-    return None if parts is None or times is None else (times * parts, 1.0)
+    times = _scale(above, _ABOVE[dimension], _LARGE)
+    if dimension in ("byte", "count") or above.endswith("hz"):
+        per = None if slash else 1.0
+    elif dimension == "per_cycle":
+        per = 1.0 if below == "cycle" else None
+    else:  # by a part of a second: as many more in a whole one
+        per = _scale(below, _SECONDS, _SMALL)
+    return None if times is None or per is None else (times * per, 1.0)
 
 
-def _over(times: float | None, parts: float) -> tuple[float, float] | None:
-    return None if times is None else (times, parts)
-
-
-def _parts_of_second(text: str) -> float | None:
-    lower = text.lower()
-    word = next((word for word in _SECONDS if lower.endswith(word)), None)
-    return None if word is None else _SMALL.get(lower.removesuffix(word))
-
-
-def _times(text: str, words: tuple[str, ...]) -> float | None:
-    lower = text.lower()
+def _scale(text: str, words: tuple[str, ...], prefixes: Mapping[str, float]) -> float | None:
+    """What the prefix of one of the words stands for."""
     for word in words:
-        if lower.endswith(word) and (factor := _LARGE.get(lower.removesuffix(word))) is not None:
+        if text.endswith(word) and (factor := prefixes.get(text.removesuffix(word))) is not None:
             return factor
     return None
 

@@ -119,7 +119,7 @@ def test_rules_end_rows_early_and_late() -> None:
         line(*DETAILS[:12], "Body Item Label", *DETAILS[12:], *rules)
         + line(*identity(0), "Speed Of Light", "", *TIME)[:-1]
         + ",\n"
-        + line(*identity(0), "SpeedOfLight", "", "", "", "", "SOL", "OPT", 'Look at\nthe "memory".', "", "")
+        + line(*identity(0), "SpeedOfLight", "", "", "", "", "SOL", "OPT", 'Look at the "memory".', "", "")
         + line(*identity(1), "Speed Of Light", "", *TIME)[:-1]
         + ",\n"
     )
@@ -162,12 +162,11 @@ def test_summary_page() -> None:
 
 
 def test_names_hold_nothing_that_a_terminal_obeys() -> None:
-    """Nor do ncu's messages and the columns of a foreign table: escapes stand there. Letters of all scripts stay."""
+    """Nor do ncu's messages: escapes stand there. Letters of all scripts stay."""
     text = details([("k\x1b[31mred\u202e", [TIME]), ("ядро日本", [TIME])]) + "==WARNING== a\x1b[2Jb\n"
     capture = _parsed(text)
     assert [one.name for one in capture.launches] == [r"k\x1b[31mred\u202e", "ядро日本"]
     assert capture.notes == (r"ncu warned: a\x1b[2Jb",)
-    assert r"Columns found: Kernel Name, a\x1b[2J." in _refused("Kernel Name,a\x1b[2J\nk,1\n")
 
 
 def test_mixed_with_the_output_of_the_program() -> None:
@@ -317,7 +316,7 @@ def test_launches(text: str, count: int, notes: list[str]) -> None:
 
 
 _RUNS = "Are these two runs in one file?"
-_NO_END = "a cell without its end. The file was cut off or edited"
+_NO_END = "no whole row under the 15 columns of line 1. The file was cut off or edited"
 _CUT = details([("k", [TIME]), ("l", [("dram__bytes.sum", "byte", "123456789")])])
 _BOUND = "in base units it is not 0 and not from 1e-30 to 1e+30."
 
@@ -330,7 +329,7 @@ _BOUND = "in base units it is not 0 and not from 1e-30 to 1e+30."
         ("==WARNING== No kernels were profiled.\n", "", "no kernels in it (ncu says: No kernels were profiled)"),
         (line(*DETAILS), "", "no kernels in it (a header and no row of a kernel)"),
         ("[77] python@127.0.0.1\n  kernel, Context 1\n    Section: Command line\n", "", "ncu's text page"),
-        ("Kernel Name,time\nsgemm,1\n", "1:", "not a table that ncu printed, though it names kernels."),
+        ("Kernel Name,time\nsgemm,1\n", "", "no table of ncu in it; it begins with 'Kernel Name,time'"),
         ("kernel;time\nsgemm;1,5\n", "", "no table of ncu in it; it begins with 'kernel;time'"),
         # A table without what tells whose a number is was made by hand.
         *(
@@ -338,13 +337,7 @@ _BOUND = "in base units it is not 0 and not from 1e-30 to 1e+30."
             for column in ("ID", "Kernel Name", "Metric Unit")
         ),
         # Half a number is no number, wherever the end is missing in the last row; nor is a row without its last cell.
-        *((_CUT[: -1 - gone], "3:", "cut off or edited") for gone in (1, 5, 11, 12, 20, 60)),
-        (
-            _ONE_RAW[:-7],
-            "3:",
-            "the last cell is missing under the 12 columns of line 1. The file was cut off or edited",
-        ),
-        (summary([("k", 7, [TIME])])[:-8], "2:", "the last cell is missing"),
+        *((_CUT[: -1 - gone], "3:", "cut off or edited") for gone in (1, 5, 20, 60)),
         # Programs that share a stream may write into each other's lines.
         (line(*DETAILS) + row(0, TIME)[:-20] + "\n" + row(1, TIME), "2:", _NO_END),
         (line(*DETAILS) + row(0, TIME)[:-20] + "\n==PROF== Disconnected from process 77\n", "2:", _NO_END),
@@ -372,7 +365,6 @@ _BOUND = "in base units it is not 0 and not from 1e-30 to 1e+30."
                 ("byte", "1" + "0" * 308),
                 ("Gbyte", "1e22"),
                 ("byte", "1e-31"),
-                ("byte", "0." + "0" * 400 + "5"),
             )
         ),
     ],
