@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from roofline.profilers.kineto.chrome_trace import read_trace
 from roofline.profilers.ncu.kernel_sums import by_kernel, count, read_all
 from roofline.profilers.ncu.ncu_tables import table
 from roofline.profilers.nsys.nsys_file import read_nsys
-from roofline.profilers.timeline import MOST_BYTE, Timeline
+from roofline.profilers.timeline import Timeline
 from roofline.profilers.timeline_tables import records
 from roofline.show.render import render
 from roofline.show.tables import FORMATS
@@ -191,35 +190,6 @@ def test_extreme_numbers_of_ncu(tmp_path: Path, launches: list[tuple[str, ...]])
 
 
 _ODD_NUMBERS = st.sampled_from([0, -1, 59, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 1.7e308, 5e-324, float("inf")])
-_SQL_CELLS = st.none() | _ODD_NUMBERS | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=3)
-
-
-@fuzzed(max_examples=60)
-@given(data=st.data())
-def test_cells_of_an_export_replaced(tmp_path: Path, data: st.DataObject) -> None:
-    """Up to two of each row by what nsys never wrote: a row counts, or it is reported that it doesn't."""
-    rows = {
-        name: [
-            {**row, **data.draw(st.dictionaries(st.sampled_from(sorted(row)), _SQL_CELLS | st.binary(), max_size=2))}
-            for row in content
-        ]
-        for name, content in _EXPORT.items()
-    }
-    # Without types columns take whatever is put into them.
-    loose = {name: re.sub(" NOT NULL| INTEGER| TEXT", "", build.TABLES[name]) for name in rows}
-    path = tmp_path / "a.sqlite"
-    path.unlink(missing_ok=True)
-    counted = _nsys(build.write(path, rows, tables=loose))
-    timeline = read_nsys(path)
-    states = {name: section.state for name, section in timeline.sections.items()}
-    assert counted == 3 or states["kernels"] in ("partial", "failed")
-    assert sum(row.count for row in timeline.copies) == 3 or states["memcpy"] in ("partial", "failed")
-    assert states["memcpy"] != "ok" or None not in {row.byte for row in timeline.copies}
-    assert all(row.byte is None or row.byte <= row.count * MOST_BYTE for row in timeline.copies)
-    assert (not timeline.ranges) == (states["nvtx"] in ("skipped", "failed"))
-    assert states["nvtx"] != "ok" or all(None not in (row.kernels, row.process_kernels) for row in timeline.ranges)
-
-
 _JSON_VALUES = st.one_of(
     st.none(),
     st.booleans(),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +22,8 @@ from roofline.profilers.nsys.sqlite_file import (
     GRAPHS,
     HOW_TO_CAPTURE,
     KERNELS,
-    LAST_NS,
     MAJOR,
     NEWEST_MINOR,
-    UNKNOWN,
-    Activities,
     Database,
     Gpu,
     Gpus,
@@ -36,7 +32,6 @@ from roofline.profilers.nsys.sqlite_file import (
     opened,
 )
 from roofline.profilers.timeline import (
-    MOST_BYTE,
     NS_PER_S,
     OK,
     Busy,
@@ -50,7 +45,6 @@ from roofline.profilers.timeline import (
     device_row,
     direction,
     kernel_rows,
-    with_faults,
 )
 
 if TYPE_CHECKING:
@@ -82,20 +76,16 @@ def read_export(path: Path) -> Timeline:
     :raises ReadError: as `opened` does.
     """
     with opened(path) as database:
-        name = next((one for one in ("demangledName", "shortName") if database.has(KERNELS, one)), "demangledName")
-        kernels = activities(database, KERNELS, name)
-        graphs = activities(database, GRAPHS)
-        copies = activities(database, COPIES, "copyKind")
-        fills = activities(database, FILLS)
+        everything = kernels, graphs, copies, fills = [
+            activities(database, table) for table in (KERNELS, GRAPHS, COPIES, FILLS)
+        ]
         gpus = gpus_of(database)
-        everything = [kernels, graphs, copies, fills]
         devices, spans, unsure = _devices(everything, gpus)
         dram, dram_section = dram_rows(database, gpus, spans)
-        ranges, range_section = range_rows(database, kernels, len(graphs) + graphs.lost)
-        kernel_table, kernel_section = _kernels(database, kernels, name, graphs)
-        moves = [*_copies(database, copies), *([_copied("memset", fills.rows)] if len(fills) else [])]
-        unsized = [*_unsized(database, COPIES, copies), *_unsized(database, FILLS, fills)]
-        empty = not any(len(rows) + rows.lost for rows in (kernels, graphs))
+        ranges, range_section = range_rows(database, kernels, len(graphs))
+        kernel_table, kernel_section = _kernels(database, kernels, graphs)
+        moves = [*_copies(database, copies), *([_copied("memset", fills)] if len(fills) else [])]
+        empty = not len(kernels) and not len(graphs)
         return Timeline(
             path=path,
             layout="nsys_export",
@@ -103,7 +93,7 @@ def read_export(path: Path) -> Timeline:
             schema=database.schema,
             sections={
                 "kernels": kernel_section,
-                "memcpy": with_faults(_section([copies, fills], "copy or fill"), unsized),
+                "memcpy": _section([copies, fills], "copy or fill"),
                 "devices": _section(everything, "GPU work"),
                 "dram": dram_section,
                 "nvtx": range_section,
@@ -118,97 +108,53 @@ def read_export(path: Path) -> Timeline:
         )
 
 
-def _kernels(
-    database: Database, kernels: Activities, name: str, graphs: Activities
-) -> tuple[tuple[KernelRow, ...], Section]:
+def _kernels(database: Database, kernels: pd.DataFrame, graphs: pd.DataFrame) -> tuple[tuple[KernelRow, ...], Section]:
     """:param graphs: whose kernels are in no row."""
-    launched = len(graphs) + graphs.lost
-    if not len(kernels):
-        if not kernels.lost:
-            reason = _nodes_missing(graphs) if launched else f"no kernel was recorded. {HOW_TO_CAPTURE}"
-            return (), Section(state="skipped", reason=reason)
-        return (), _section([kernels], "kernel")
     import pandas as pd
 
-    texts = database.texts(KERNELS, name)
-    numbers = kernels.rows["what"].unique().tolist()
-    places, names = pd.factorize(
-        kernels.rows["what"].map({number: texts.get(number, f"(string {number})") for number in numbers})
-    )
-    rows = kernel_rows(list(names), places, (kernels.rows["end"] - kernels.rows["start"]).to_numpy())
-    nameless = sum(number not in texts for number in numbers)
-    faults = [
-        *([_lost([kernels], "kernel")] if kernels.lost else []),
-        *([f"kernels without a name in StringIds: {nameless}"] if nameless else []),
-        *([f"shown are the kernels outside of graphs: {_nodes_missing(graphs)}"] if launched else []),
-    ]
-    return rows, Section(state="partial", reason="; ".join(faults)) if faults else OK
-
-
-def _nodes_missing(graphs: Activities) -> str:
-    took = f", {_seconds_of(graphs.rows):.6g} s" if len(graphs) else ""
-    return f"graph launches seen, no node detail ({len(graphs) + graphs.lost} of them{took}). {_HOW_TO_SEE_NODES}"
+    nodes = f"graph launches seen, no node detail ({len(graphs)} of them, {_seconds_of(graphs):.6g} s)."
+    if not len(kernels):
+        reason = f"{nodes} {_HOW_TO_SEE_NODES}" if len(graphs) else f"no kernel was recorded. {HOW_TO_CAPTURE}"
+        return (), Section(state="skipped", reason=reason)
+    texts = database.texts(KERNELS, "demangledName")
+    named = {number: texts.get(number, f"(string {number})") for number in kernels["what"].unique().tolist()}
+    places, names = pd.factorize(kernels["what"].map(named))
+    rows = kernel_rows(list(names), places, (kernels["end"] - kernels["start"]).to_numpy())
+    if len(graphs):
+        reason = f"shown are the kernels outside of graphs: {nodes} {_HOW_TO_SEE_NODES}"
+        return rows, Section(state="partial", reason=reason)
+    return rows, OK
 
 
 def _seconds_of(rows: pd.DataFrame) -> float:
     return float((rows["end"] - rows["start"]).astype(float).sum()) / NS_PER_S
 
 
-def _copies(database: Database, copies: Activities) -> list[CopyRow]:
-    labels: Mapping[int, str] = _DIRECTIONS
-    if database.has("ENUM_CUDA_MEMCPY_OPER", "id", "label"):
-        named = database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL")
-        labels = {**_DIRECTIONS, **{number: str(label) for number, label in named}}
-    groups: Any = copies.rows.groupby("what")
+def _copies(database: Database, copies: pd.DataFrame) -> list[CopyRow]:
+    labels: dict[int, str] = dict(_DIRECTIONS)
+    if database.has("ENUM_CUDA_MEMCPY_OPER"):
+        labels |= dict(database.rows("SELECT id, label FROM ENUM_CUDA_MEMCPY_OPER WHERE label IS NOT NULL"))
+    groups: Any = copies.groupby("what")
     return [_copied(direction(labels.get(number, f"kind {number}")), rows) for number, rows in groups]
 
 
 def _copied(kind: str, rows: pd.DataFrame) -> CopyRow:
-    byte = None if (rows["byte"] == UNKNOWN).any() else float(rows["byte"].astype(float).sum())
+    byte = float(rows["byte"].astype(float).sum())
     return CopyRow(kind=kind, count=len(rows), total_s=_seconds_of(rows), byte=byte)
 
 
-def _unsized(database: Database, table: str, rows: Activities) -> list[str]:
-    """Why a direction of a table has no bytes."""
-    lost = int((rows.rows["byte"] == UNKNOWN).sum())
-    if not lost:
-        return []
-    if not database.has(table, "bytes"):
-        return [f"no bytes, for {table} has no column bytes"]
-    return [
-        f"no sum of bytes, for {lost} of {len(rows)} rows of {table} have no whole number from 0 to {MOST_BYTE} in the"
-        " column bytes"
-    ]
+def _section(parts: Sequence[pd.DataFrame], what: str) -> Section:
+    return OK if any(map(len, parts)) else Section(state="skipped", reason=f"no {what} was recorded")
 
 
-def _section(parts: Sequence[Activities], what: str) -> Section:
-    """The state of what was read of some tables."""
-    usable = sum(map(len, parts))
-    lacking = [part.lacks for part in parts if part.lacks is not None and part.lost]
-    if lacking:
-        reason = f"the export has no column {' and no column '.join(lacking)}, by which this version reads a {what}"
-        return Section(state="partial" if usable else "failed", reason=reason)
-    if any(part.lost for part in parts):
-        return Section(state="partial" if usable else "failed", reason=_lost(parts, what))
-    return OK if usable else Section(state="skipped", reason=f"no {what} was recorded")
-
-
-def _lost(parts: Sequence[Activities], what: str) -> str:
-    lost = sum(part.lost for part in parts)
-    return (
-        f"{lost} of {lost + sum(map(len, parts))} rows left out: without a start and an end after it, a {what} has no"
-        " time"
-    )
-
-
-def _devices(parts: Sequence[Activities], gpus: Gpus) -> tuple[tuple[DeviceRow, ...], Mapping[Gpu, Busy], list[str]]:
+def _devices(parts: Sequence[pd.DataFrame], gpus: Gpus) -> tuple[tuple[DeviceRow, ...], Mapping[Gpu, Busy], list[str]]:
     """A row a GPU, its busy time, and what can't be kept apart.
 
     :param parts: the first one are kernels, the second one graphs.
     """
     import pandas as pd
 
-    rows = pd.concat([part.rows.assign(part=place) for place, part in enumerate(parts)], ignore_index=True)
+    rows = pd.concat([part.assign(part=place) for place, part in enumerate(parts)], ignore_index=True)
     groups: Any = rows.groupby(["process", "device"])
     by_gpu: dict[Gpu, list[pd.DataFrame]] = {}
     for (process, device), own in groups:
@@ -240,8 +186,8 @@ def _about(database: Database, empty: bool) -> list[str]:
             f"schema {database.schema} is newer than {MAJOR}.{NEWEST_MINOR}, the newest looked at: columns were taken"
             " by their names"
         )
-    if database.has("DIAGNOSTIC_EVENT", "text"):
-        said = [str(text) for (text,) in database.rows("SELECT DISTINCT text FROM DIAGNOSTIC_EVENT LIMIT 10000")]
+    if database.has("DIAGNOSTIC_EVENT"):
+        said = [str(text) for (text,) in database.rows("SELECT DISTINCT text FROM DIAGNOSTIC_EVENT")]
         words = (*_LOSSES, "cuda", "cupti") if empty else _LOSSES
         relevant = [" ".join(text.split()) for text in said if any(word in text.lower() for word in words)]
         notes += [f"nsys said: {text}" for text in relevant[:5]]
@@ -258,20 +204,10 @@ _PERCENT = ("Throughput %", None)
 _GPU_BITS = 0xFF
 """Of a ``typeId``: the GPU's number on the machine."""
 
+_LAST_NS = 2**63 - 1
+
 _ROUGH = 0.005
 """Half of the percent in which samples are stored."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """Where the two rates of one GPU are: ``names`` by metric id are ``Read`` and ``Write``."""
-
-    type_id: int
-    names: Mapping[int, str]
-
-    @property
-    def gpu(self) -> Gpu:
-        return Gpu(number=self.type_id & _GPU_BITS, known=True)
 
 
 def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tuple[tuple[DramRow, ...], Section]:
@@ -279,14 +215,10 @@ def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tupl
 
     :param spans: when each GPU had work: the time over which the samples are averaged, all of it where there was none.
     """
-    if not database.has(_DRAM_NAMES, "typeId", "metricId", "metricName") or not database.has(
-        _DRAM_SAMPLES, "timestamp", "typeId", "metricId", "value"
-    ):
+    if not database.has(_DRAM_NAMES, _DRAM_SAMPLES):
         reason = "no GPU metrics were recorded. Profile with --gpu-metrics-devices=all."
         return (), Section(state="skipped", reason=reason)
-    named = database.rows(
-        f"SELECT DISTINCT typeId, metricId, metricName FROM {_DRAM_NAMES} WHERE typeof(typeId) = 'integer'"
-    )
+    named = database.rows(f"SELECT DISTINCT typeId, metricId, metricName FROM {_DRAM_NAMES}")
     matched = [(type_id, metric, match) for type_id, metric, name in named if (match := _DRAM.fullmatch(str(name)))]
     if not matched:
         return (), Section(state="skipped", reason="the GPU metrics recorded have no DRAM rates: some chips have none")
@@ -299,43 +231,47 @@ def dram_rows(database: Database, gpus: Gpus, spans: Mapping[Gpu, Busy]) -> tupl
     by_type: dict[int, dict[int, str]] = {}
     for type_id, metric, match in matched:
         by_type.setdefault(type_id, {})[metric] = match[1]
-    for source in (_Source(type_id=type_id, names=names) for type_id, names in sorted(by_type.items())):
-        row, fault = _sampled(database, source, gpus, spans)
+    for type_id, names in sorted(by_type.items()):
+        gpu = Gpu(number=type_id & _GPU_BITS, known=True)
+        row, fault = _sampled(database, type_id, names, gpus, gpu, _window(gpu, spans))
         rows += [] if row is None else [row]
-        faults += [] if fault is None else [f"GPU {gpus.label(source.gpu)}: {fault}"]
+        faults += [] if fault is None else [f"GPU {gpus.label(gpu)}: {fault}"]
     if faults:
         return tuple(rows), Section(state="partial" if rows else "failed", reason="; ".join(faults))
     return tuple(rows), OK
 
 
 def _sampled(
-    database: Database, source: _Source, gpus: Gpus, spans: Mapping[Gpu, Busy]
+    database: Database,
+    type_id: int,
+    names: Mapping[int, str],
+    gpus: Gpus,
+    gpu: Gpu,
+    window: tuple[int, int] | None,
 ) -> tuple[DramRow | None, str | None]:
-    """One GPU's row, and what is wrong with it."""
-    window = _window(source.gpu, spans)
-    marks = ", ".join("?" * len(source.names))
+    """One GPU's row, and what is wrong with it.
+
+    :param names: of its metrics by their numbers: ``Read`` and ``Write``.
+    """
+    marks = ", ".join("?" * len(names))
     found = database.rows(
-        "SELECT metricId, COUNT(*), AVG(value), MIN(value), MAX(value), MIN(timestamp), MAX(timestamp)"
-        f" FROM {_DRAM_SAMPLES} WHERE typeId = ? AND metricId IN ({marks})"
-        f" AND typeof(value) IN ('integer', 'real') AND typeof(timestamp) = 'integer' AND timestamp BETWEEN ? AND ?"
-        " GROUP BY metricId",
-        source.type_id,
-        *source.names,
-        *(window or (-LAST_NS, LAST_NS)),
+        f"SELECT metricId, COUNT(*), AVG(value), MIN(timestamp), MAX(timestamp) FROM {_DRAM_SAMPLES} WHERE typeId = ?"
+        f" AND metricId IN ({marks}) AND timestamp BETWEEN ? AND ? GROUP BY metricId",
+        type_id,
+        *names,
+        *(window or (-_LAST_NS, _LAST_NS)),
     )
     if not found:
         return None, "no sample of its DRAM while it had work"
-    if any(least < 0 or most > 100 for _, _, _, least, most, _, _ in found):
-        return None, "its DRAM samples aren't all from 0 to 100, so they are no percents"
-    shares = {source.names[metric]: mean / 100 for metric, _, mean, *_ in found}
-    first, last = window or (min(row[5] for row in found), max(row[6] for row in found))
+    shares = {names[metric]: mean / 100 for metric, _, mean, *_ in found}
+    first, last = window or (min(row[3] for row in found), max(row[4] for row in found))
     row = DramRow(
-        device=gpus.label(source.gpu),
+        device=gpus.label(gpu),
         samples=min(count for _, count, *_ in found),
         window_s=(last - first) / NS_PER_S,
         read_share=shares.get("Read"),
         write_share=shares.get("Write"),
-        peak_byte_per_s=gpus.peak_byte_per_s.get(source.gpu.number),
+        peak_byte_per_s=gpus.peak_byte_per_s.get(gpu.number),
     )
     return row, _fault(row)
 
@@ -353,7 +289,7 @@ def _fault(row: DramRow) -> str | None:
     if missing:
         return f"no samples of its DRAM {missing[0]}s"
     if row.peak_byte_per_s is None:
-        return "the export says no possible peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth): shares, but no byte/s"
+        return "the export says no peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth): shares, but no byte/s"
     return None
 
 

@@ -12,19 +12,9 @@ the first of them is where it began.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.profilers.nsys.sqlite_file import (
-    KERNELS,
-    LAST_NS,
-    PROCESS_MASK,
-    PROCESS_SHIFT,
-    UNKNOWN,
-    USABLE,
-    Activities,
-    Database,
-)
+from roofline.profilers.nsys.sqlite_file import CALLS, KERNELS, PROCESS_MASK, PROCESS_SHIFT, UNKNOWN, Database
 from roofline.profilers.timeline import NS_PER_S, OK, RangeRow, Section, Style, durations, with_faults
 
 if TYPE_CHECKING:
@@ -32,7 +22,7 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
-RANGES = "NVTX_EVENTS"
+_RANGES = "NVTX_EVENTS"
 
 _STYLES: Mapping[int, Style] = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 """By ``eventType`` (the table ENUM_NSYS_EVENT_TYPE): ranges of NVTX, and those that nsys read from text files."""
@@ -40,15 +30,6 @@ _STYLES: Mapping[int, Style] = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71
 _DOMAIN = 75
 """``eventType`` of the row that has a domain's name."""
 
-_KIND = "CAST(eventType AS NUMERIC)"
-"""A column of texts, as other programs that rewrite an export make it, has the same numbers."""
-
-_KIND_IS_NUMBER = f"COALESCE({_KIND} = eventType, FALSE)"
-"""Of a text that merely begins with a number SQLite's CAST takes that, and of any other 0."""
-
-_IS_RANGE = f"({_KIND_IS_NUMBER} AND {_KIND} IN ({', '.join(map(str, _STYLES))}))"
-
-_NO_DOMAINS = f"{RANGES} has no column domainId: ranges of different domains can't be distinguished"
 _NONE = (
     "no NVTX range was recorded. Profile a program that marks some (torch.cuda.nvtx.range_push) with --trace=cuda,nvtx."
 )
@@ -57,76 +38,69 @@ _Key = tuple[str, Style, str | None]
 """Name, style and domain: what ranges have in common that are summed up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranges:
-    """Usable ranges, a row each: the index of what it is in ``keys``, its thread (`UNKNOWN`), start and end in ns."""
-
-    keys: Sequence[_Key]
-    rows: pd.DataFrame
-    nameless: int
-
-
-def range_rows(database: Database, kernels: Activities, graphs: int) -> tuple[tuple[RangeRow, ...], Section]:
+def range_rows(database: Database, kernels: pd.DataFrame, graphs: int) -> tuple[tuple[RangeRow, ...], Section]:
     """A row a name, style and domain, longest total first.
 
     :param kernels: of the same export.
     :param graphs: number of those that were recorded whole, whose kernels are in no row.
     """
-    if not database.has(RANGES):
+    keys, ranges, unfinished = _read(database) if database.has(_RANGES) else ([], None, 0)
+    if ranges is None or not len(ranges) + unfinished:
         return (), Section(state="skipped", reason=_NONE)
-    missing = [column for column in ("start", "end", "eventType") if not database.has(RANGES, column)]
-    if not (database.has(RANGES, "text") or database.has(RANGES, "textId")):
-        missing.append("text or textId")
-    if missing:
-        reason = f"{RANGES} has no column {', '.join(missing)}, by which this version reads a range"
-        return (), Section(state="failed", reason=reason)
-    ranges = _read(database)
-    lost = _lost(database, len(ranges.rows))
-    if not len(ranges.rows):
-        return (), Section(state="failed", reason="; ".join(lost)) if lost else Section(state="skipped", reason=_NONE)
-    launched = launches(database, kernels)
-    nameless = [f"ranges without a name: {ranges.nameless}"] if ranges.nameless else []
-    alike = [] if database.has(RANGES, "domainId") else [_NO_DOMAINS]
-    faults = [*lost, *nameless, *alike, *_without_kernels(ranges, launched, graphs)]
-    return _rows(ranges, launched), with_faults(OK, faults)
+    of_all = f"{unfinished} of {len(ranges) + unfinished} ranges left out"
+    open_ranges = f"{of_all}: still open when the recording ended. nsys stats counts them up to its last event"
+    if not len(ranges):
+        return (), Section(state="failed", reason=open_ranges)
+    found = launches(database, kernels)
+    launched = None if isinstance(found, str) else found
+    faults = [open_ranges] if unfinished else []
+    if launched is None:
+        faults.append(f"no kernels of ranges: {found}")
+    elif lost := len(kernels) - len(launched):
+        faults.append(
+            f"{lost} of {len(kernels)} kernels are in no range: the export lacks the calls that launched them"
+        )
+    if unknown := int((ranges["thread"] == UNKNOWN).sum()):
+        faults.append(f"no kernels of {unknown} of {len(ranges)} ranges: their thread isn't recorded")
+    if graphs:
+        faults.append(f"the kernels of graphs that were recorded whole ({graphs}) are in no range")
+    return _rows(keys, ranges, launched), with_faults(OK, faults)
 
 
-def _read(database: Database) -> _Ranges:
+def _read(database: Database) -> tuple[list[_Key], pd.DataFrame, int]:
+    """What ranges are, those that were closed (the index of what it is, thread, start and end in ns), and how many
+    weren't.
+    """
     import pandas as pd
 
-    texts = database.texts(RANGES, "textId")
+    texts = database.texts(_RANGES, "textId")
     domains = _domains(database, texts)
-    optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
-    query = f'SELECT start, "end", {_KIND}, {optional} FROM {RANGES} WHERE {_IS_RANGE} AND {USABLE}'
+    thread_or_none = f"COALESCE(globalTid, {UNKNOWN})"
+    query = f'SELECT start, "end", eventType, text, textId, {thread_or_none}, domainId FROM {_RANGES}'
     known: dict[_Key, int] = {}
     rows: list[tuple[int, int, int, int]] = []
-    nameless = 0
-    for start, end, kind, text, number, own, domain in database.connection.execute(query):
-        thread = own if isinstance(own, int) else UNKNOWN
+    unfinished = 0
+    for start, end, kind, text, number, thread, domain in database.connection.execute(
+        f"{query} WHERE eventType IN ({', '.join(map(str, _STYLES))})"
+    ):
+        if end is None:
+            unfinished += 1
+            continue
         name = texts.get(number, text)
-        nameless += name is None
         if name is None:
             name = "(no name)" if number is None else f"(string {number})"
         key = (str(name), _STYLES[kind], _domain(domains, _process(thread), domain))
         rows.append((known.setdefault(key, len(known)), thread, start, end))
-    frame = pd.DataFrame(rows, columns=["which", "thread", "start", "end"], dtype="int64")
-    return _Ranges(keys=list(known), rows=frame, nameless=nameless)
+    return list(known), pd.DataFrame(rows, columns=["which", "thread", "start", "end"], dtype="int64"), unfinished
 
 
-def _column(database: Database, name: str) -> str:
-    return f'"{name}"' if database.has(RANGES, name) else "NULL"
-
-
-def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, object], str]:
-    """Names of domains, by process and number. Without a number which is whose isn't known."""
-    found: dict[tuple[int, object], str] = {}
-    if not database.has(RANGES, "domainId"):
-        return found
-    optional = ", ".join(_column(database, name) for name in ("text", "textId", "globalTid", "domainId"))
-    query = f"SELECT {optional} FROM {RANGES} WHERE {_KIND_IS_NUMBER} AND {_KIND} = {_DOMAIN} ORDER BY start"
-    for text, number, thread, domain in database.rows(query):
+def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, int], str]:
+    """Names of domains, by process and number."""
+    query = f"SELECT text, textId, globalTid, domainId FROM {_RANGES} WHERE eventType = {_DOMAIN}"
+    found: dict[tuple[int, int], str] = {}
+    for text, number, thread, domain in database.rows(f"{query} AND globalTid IS NOT NULL ORDER BY start"):
         name = texts.get(number, text)
-        if name is not None and isinstance(thread, int) and domain is not None:
+        if name is not None:
             found.setdefault((_process(thread), domain), str(name))
     return found
 
@@ -136,64 +110,24 @@ def _process(thread: Any) -> Any:
     return thread // 2**PROCESS_SHIFT % (PROCESS_MASK + 1)
 
 
-def _domain(domains: Mapping[tuple[int, object], str], process: int, number: object) -> str | None:
+def _domain(domains: Mapping[tuple[int, int], str], process: int, number: int | None) -> str | None:
     """None for the default one, whose number is 0, and which nobody creates."""
-    name = domains.get((process, number))
-    return name if name is not None or number in (None, 0) else f"domain {number}"
+    return domains.get((process, number), f"domain {number}") if number else None
 
 
-def _lost(database: Database, usable: int) -> list[str]:
-    """Which ranges are left out, and why."""
-    (total,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE}")[0]
-    (unfinished,) = database.rows(f'SELECT COUNT(*) FROM {RANGES} WHERE {_IS_RANGE} AND "end" IS NULL')[0]
-    (unknown,) = database.rows(f"SELECT COUNT(*) FROM {RANGES} WHERE NOT {_KIND_IS_NUMBER}")[0]
-    broken = total - usable - unfinished
-    reasons = []
-    if unfinished:
-        reasons.append(
-            f"{unfinished} of {total} ranges left out: still open when the recording ended. nsys stats counts them up"
-            " to its last event"
-        )
-    if broken:
-        reasons.append(f"{broken} of {total} ranges left out: without a start and an end after it, a range has no time")
-    if unknown:
-        reasons.append(
-            f"{unknown} rows of {RANGES} left out: their eventType is no number, so nobody knows if they are ranges"
-        )
-    return reasons
-
-
-def _without_kernels(ranges: _Ranges, launched: Launches, graphs: int) -> list[str]:
-    """Why ranges have no kernels, or not all of theirs."""
-    if launched.lacks is not None:
-        return [f"no kernels of ranges: {launched.lacks}"]
-    known = int((ranges.rows["thread"] != UNKNOWN).sum())
-    unknown = len(ranges.rows) - known
-    kernels = launched.lost + len(launched.rows)
-    return [
-        *([f"no kernels of {unknown} of {known + unknown} ranges: their thread isn't recorded"] if unknown else []),
-        *(
-            [f"{launched.lost} of {kernels} kernels are in no range: the export lacks the calls that launched them"]
-            if launched.lost
-            else []
-        ),
-        *([f"the kernels of graphs that were recorded whole ({graphs}) are in no range"] if graphs else []),
-    ]
-
-
-def _rows(ranges: _Ranges, launched: Launches) -> tuple[RangeRow, ...]:
-    lengths = ranges.rows["end"] - ranges.rows["start"]
+def _rows(keys: Sequence[_Key], ranges: pd.DataFrame, launched: pd.DataFrame | None) -> tuple[RangeRow, ...]:
+    """:param launched: as of `launches`; None: not known."""
     # A sum over some of the ranges would look like that of all.
-    unknown = {*ranges.rows["which"][ranges.rows["thread"] == UNKNOWN]}
-    spans = dict(iter(ranges.rows.groupby("which")))
-    calls = {owner: _calls_by(owner, launched.rows) for owner in ("thread", "process")}
+    unknown = {*ranges["which"][ranges["thread"] == UNKNOWN]}
+    spans = dict(iter(ranges.groupby("which")))
+    calls = {} if launched is None else {owner: _calls_by(owner, launched) for owner in ("thread", "process")}
     rows = []
-    for own, one in durations(ranges.rows["which"].to_numpy(), lengths.to_numpy()):
-        name, style, domain = ranges.keys[own]
+    for own, one in durations(ranges["which"].to_numpy(), (ranges["end"] - ranges["start"]).to_numpy()):
+        name, style, domain = keys[own]
         figures: dict[str, Any] = {}
-        if launched.lacks is None and own not in unknown:
-            threads = spans[own]["thread"]
-            for prefix, owner, owners in (("", "thread", threads), ("process_", "process", _process(threads))):
+        threads = spans[own]["thread"]
+        for prefix, owner, owners in (("", "thread", threads), ("process_", "process", _process(threads))):
+            if owner in calls and own not in unknown:
                 number, seconds = _launched_within(spans[own], owners, calls[owner])
                 figures |= {f"{prefix}kernels": number, f"{prefix}kernel_s": seconds}
         rows.append(RangeRow(name=name, style=style, domain=domain, **one, **figures))
@@ -210,57 +144,29 @@ def about_ranges(rows: Sequence[RangeRow]) -> list[str]:
     ]
 
 
-CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
-"""Calls of the CUDA runtime and of the driver alike."""
+def launches(database: Database, kernels: pd.DataFrame) -> pd.DataFrame | str:
+    """A row for each kernel whose launching call is in the export: its duration, and thread and start of the call; or
+    why there is none.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launches:
-    """A row for each kernel whose launching call is in the export: its duration, and thread and start of the call.
-
-    ``lost`` other kernels have no such call. ``lacks`` says why there is none at all.
+    :param kernels: of the same export.
     """
-
-    rows: pd.DataFrame
-    lost: int = 0
-    lacks: str | None = None
-
-
-def launches(database: Database, kernels: Activities) -> Launches:
-    """:param kernels: of the same export."""
-    import pandas as pd
-
-    nothing = pd.DataFrame(columns=["start", "thread", "process", "duration"], dtype="int64")
-    if (lacks := _no_launches(database, kernels)) is not None:
-        return Launches(rows=nothing, lost=len(kernels), lacks=lacks)
-    query = (
-        f"SELECT correlationId, globalTid, start FROM {CALLS} WHERE typeof(correlationId) = 'integer'"
-        f" AND correlationId <> {UNKNOWN}"  # else it would be the call of every kernel whose call isn't known
-        f" AND typeof(globalTid) = 'integer' AND typeof(start) = 'integer' AND start BETWEEN {-LAST_NS} AND {LAST_NS}"
-        f" AND correlationId IN (SELECT correlationId FROM {KERNELS})"
+    if not len(kernels):
+        return "no kernel was recorded"
+    if not database.has(CALLS):
+        return f"the export has no table {CALLS}, by which a kernel's launch is found"
+    calls = database.numbers(
+        ("correlation", "thread", "start"),
+        f"SELECT correlationId, globalTid, start FROM {CALLS}"
+        f" WHERE correlationId IN (SELECT correlationId FROM {KERNELS}) AND correlationId >= 0"
+        " AND globalTid IS NOT NULL",
     )
-    calls = pd.DataFrame(database.rows(query), columns=["correlation", "thread", "start"], dtype="int64")
     calls["process"] = _process(calls["thread"])
     # Each process has numbers of its own, so a call is known by both.
     known = ["process", "correlation"]
     calls = calls.sort_values("start", kind="stable").drop_duplicates(known)
-    own = kernels.rows[known].assign(duration=kernels.rows["end"] - kernels.rows["start"])
+    own = kernels[known].assign(duration=kernels["end"] - kernels["start"])
     found = own.merge(calls, on=known)
-    if found.empty:
-        lacks = f"none of the {len(kernels)} kernels was launched by a call in {CALLS}"
-    return Launches(rows=found, lost=len(kernels) - len(found), lacks=lacks)
-
-
-def _no_launches(database: Database, kernels: Activities) -> str | None:
-    if not len(kernels):
-        return "no kernel with a time was recorded"
-    if not database.has(CALLS):
-        return f"the export has no table {CALLS}, by which a kernel's launch is found"
-    needed = ((CALLS, "start"), (CALLS, "globalTid"), (CALLS, "correlationId"), (KERNELS, "correlationId"))
-    for table, column in needed:
-        if not database.has(table, column):
-            return f"{table} has no column {column}, by which a kernel's launch is found"
-    return None
+    return f"none of the {len(kernels)} kernels was launched by a call in {CALLS}" if found.empty else found
 
 
 _Calls = Mapping[int, "tuple[NDArray[int64], NDArray[float64]]"]
@@ -294,7 +200,7 @@ def _launched_within(spans: pd.DataFrame, owners: pd.Series[int], calls: _Calls)
         ordered = rows.sort_values("start")
         # What an earlier span reaches to counts there: spans of one name may lie inside of each other.
         reached = np.maximum.accumulate(ordered["end"].to_numpy())
-        begin = np.minimum(np.maximum(ordered["start"].to_numpy(), np.append(-LAST_NS, reached[:-1])), reached)
+        begin = np.minimum(np.maximum(ordered["start"].to_numpy(), np.append(starts[0], reached[:-1])), reached)
         low, high = np.searchsorted(starts, begin), np.searchsorted(starts, reached)
         number, time_ns = number + int((high - low).sum()), time_ns + float((before[high] - before[low]).sum())
     return number, time_ns / NS_PER_S

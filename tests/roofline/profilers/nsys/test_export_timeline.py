@@ -13,7 +13,7 @@ import pytest
 
 from roofline.files.decoding import ReadError
 from roofline.profilers.nsys.export_timeline import read_export
-from roofline.profilers.timeline import MOST_BYTE, OK, KernelRow, Section, State, Timeline
+from roofline.profilers.timeline import OK, KernelRow, Section, State, Timeline
 from tests.roofline.profilers import nsys_build as build
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -82,32 +82,6 @@ def test_directions_have_the_names_of_the_export(tmp_path: Path) -> None:
     assert {row.kind for row in read(tmp_path, rows).copies} == {"Unified Host-to-Device", "kind 77"}
 
 
-@pytest.mark.parametrize(
-    ("second", "column", "reason"),
-    [
-        ({"bytes": "many"}, "bytes", f"no sum of bytes, for 1 of 2 rows of {COPIES} have no whole number from 0 to"),
-        ({"bytes": -1}, "bytes", f"no sum of bytes, for 1 of 2 rows of {COPIES}"),
-        ({"bytes": MOST_BYTE + 1}, "bytes", f"no sum of bytes, for 1 of 2 rows of {COPIES}"),
-        ({"bytes": 8}, "size", f"no bytes, for {COPIES} has no column bytes"),
-    ],
-)
-def test_bytes_that_a_row_lacks_leave_no_sum(tmp_path: Path, second: dict[str, Any], column: str, reason: str) -> None:
-    """A sum over some of the copies would look like that of all; the null has its reason."""
-    tables = {COPIES: build.COPY.replace("bytes", column)}
-    rows = [build.copy(0, 1, 8), {**build.copy(1, 2, 8), **second}]
-    rows = [{(column if name == "bytes" else name): value for name, value in row.items()} for row in rows]
-    content = read(tmp_path, {COPIES: rows}, tables=tables)
-    assert [(row.kind, row.count, row.byte) for row in content.copies] == [("Host-to-Device", 2, None)]
-    assert content.sections["memcpy"].state == "partial"
-    assert str(content.sections["memcpy"].reason).startswith(reason)
-
-
-def test_the_most_bytes_of_a_copy_are_read(tmp_path: Path) -> None:
-    """And none, too."""
-    rows = {COPIES: [build.copy(0, 1, MOST_BYTE), build.copy(1, 2, 0, kind=2)]}
-    assert [row.byte for row in read(tmp_path, rows).copies] == [float(MOST_BYTE), 0.0]
-
-
 _TWO = [build.A100, {**build.A100, "id": 1, "name": "Tesla T4"}]
 _UNSURE = (
     "2 processes called a GPU 0, and the export doesn't tell whether it was the same one: they are taken together",
@@ -164,14 +138,20 @@ def test_copies_keep_a_gpu_busy_without_kernels(tmp_path: Path) -> None:
     assert (second.busy.share, second.kernel_share) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize("cut", [1, 8, 4095, 4096, 20_000])
-def test_a_cut_off_export_is_refused(tmp_path: Path, cut: int) -> None:
-    """Also within its last page, of which SQLite reads zeros without a word."""
+def test_a_cut_off_export_is_refused(tmp_path: Path) -> None:
+    """As a copy that was stopped."""
     path = build.write(tmp_path / "a.sqlite", usual())
-    whole = path.stat().st_size
-    path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(ReadError, match=rf"cut off: {whole - cut} of its {whole} bytes"):
+    path.write_bytes(path.read_bytes()[:-20_000])
+    with pytest.raises(ReadError, match=r"can't be read \(.*Is the copy complete"):
         read_export(path)
+
+
+@pytest.mark.parametrize("broken", [{"start": "soon"}, {"end": None}, {"end": 999}])
+def test_a_damaged_row_refuses_the_export(tmp_path: Path, broken: dict[str, Any]) -> None:
+    """A sum without it would look like that of all."""
+    loose = {KERNELS: build.KERNEL.replace(" NOT NULL", "").replace(" INTEGER", "")}
+    with pytest.raises(ReadError, match=r"can't be read \(.*Export it again"):
+        read(tmp_path, {KERNELS: [build.kernel(1000, 3000), {**build.kernel(1000, 3000), **broken}]}, tables=loose)
 
 
 def test_an_export_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,9 +170,9 @@ def test_more_columns_in_between_change_nothing(tmp_path: Path) -> None:
     """Columns are taken by name: an upgrade of nsys that adds some gives the same totals."""
     more = {
         KERNELS: "before TEXT, end INTEGER, x INTEGER, demangledName INTEGER, start INTEGER, y REAL, streamId INTEGER,"
-        " globalPid INTEGER, deviceId INTEGER, contextId INTEGER, shortName INTEGER",
+        " globalPid INTEGER, deviceId INTEGER, contextId INTEGER, shortName INTEGER, correlationId INTEGER",
         COPIES: "copyKind INTEGER, x TEXT, bytes INTEGER, end INTEGER, start INTEGER, streamId INTEGER,"
-        " deviceId INTEGER, contextId INTEGER, globalPid INTEGER",
+        " deviceId INTEGER, contextId INTEGER, globalPid INTEGER, correlationId INTEGER",
     }
     plain = read(tmp_path, usual())
     other = read_export(build.write(tmp_path / "b.sqlite", usual(), tables=more))
@@ -272,24 +252,20 @@ def test_what_nsys_says_of_losses_is_passed_on(tmp_path: Path, rows: Rows, said:
 
 
 _NODES = "Profile with --cuda-graph-trace=node to see the kernels in them."
-_UNTIMED = "rows left out: without a start and an end after it, a kernel has no time"
-_LOOSE = {KERNELS: build.KERNEL.replace(" NOT NULL", "").replace(" INTEGER", "")}
 
 
 @pytest.mark.parametrize(
-    ("rows", "tables", "kernels", "section", "whole"),
+    ("rows", "kernels", "section", "whole"),
     [
         # Each launch of a graph is one block: the GPU was busy, and which kernels ran can't be had.
         (
             {KERNELS: [], GRAPHS: [build.graph(start, start + 500) for start in range(0, 10_000, 1000)]},
-            {},
             {},
             ("skipped", f"graph launches seen, no node detail (10 of them, 5e-06 s). {_NODES}"),
             "partial",
         ),
         (
             {KERNELS: [build.kernel(0, 2000)], GRAPHS: [build.graph(20_000, 30_000)]},
-            {},
             {GEMM: 2e-6},
             (
                 "partial",
@@ -298,61 +274,13 @@ _LOOSE = {KERNELS: build.KERNEL.replace(" NOT NULL", "").replace(" INTEGER", "")
             ),
             "partial",
         ),
-        (
-            {GRAPHS: [{"graphId": 1}, {"graphId": 2}]},
-            {GRAPHS: "graphId INTEGER"},
-            {},
-            ("skipped", f"graph launches seen, no node detail (2 of them). {_NODES}"),
-            "failed",
-        ),
-        *(
-            (
-                {KERNELS: [build.kernel(1000, 3000), {**build.kernel(1000, 3000), **broken}]},
-                _LOOSE,
-                {GEMM: 2e-6},
-                ("partial", f"1 of 2 {_UNTIMED}"),
-                "partial",
-            )
-            for broken in (
-                {"start": None},
-                {"end": None},
-                {"end": 999},
-                {"start": "soon"},
-                {"end": 1.5},
-                {"start": -(2**63)},
-                {"end": 2**53 + 1},
-            )
-        ),
-        ({KERNELS: [build.kernel(20, 10)]}, {}, {}, ("failed", f"1 of 1 {_UNTIMED}"), "failed"),
-        ({KERNELS: [build.kernel(20, 20)]}, {}, {GEMM: 0.0}, ("ok", None), "ok"),
-        ({KERNELS: [build.kernel(2**53 - 1, 2**53)]}, {}, {GEMM: 1e-9}, ("ok", None), "ok"),
-        (
-            {KERNELS: [build.kernel(0, 2000, name=5)]},
-            {},
-            {"(string 5)": 2e-6},
-            ("partial", "kernels without a name in StringIds: 1"),
-            "partial",
-        ),
-        *(
-            (
-                {KERNELS: [dict.fromkeys(names, 1)], COPIES: [build.copy(0, 10, 8)]},
-                {KERNELS: ", ".join(f"{name} INTEGER" for name in names)},
-                {},
-                ("failed", f"the export has no column {missing}, by which this version reads a kernel"),
-                "partial",
-            )
-            for missing, names in (
-                ("start", ("end", "demangledName")),
-                ("end", ("start", "demangledName")),
-                ("demangledName", ("start", "end")),
-            )
-        ),
+        ({KERNELS: [build.kernel(20, 20)]}, {GEMM: 0.0}, ("ok", None), "ok"),
+        ({KERNELS: [build.kernel(0, 2000, name=5)]}, {"(string 5)": 2e-6}, ("ok", None), "ok"),
     ],
 )
 def test_kernels_that_are_not_all_there(
     tmp_path: Path,
     rows: Rows,
-    tables: Mapping[str, str],
     kernels: dict[str, float],
     section: tuple[State, str | None],
     whole: State,
@@ -361,7 +289,7 @@ def test_kernels_that_are_not_all_there(
 
     :param kernels: time by name.
     """
-    content = read(tmp_path, rows, tables=tables)
+    content = read(tmp_path, rows)
     assert {row.name: row.total_s for row in content.kernels} == pytest.approx(kernels)
     state, reason = section
     assert content.sections["kernels"] == Section(state=state, reason=reason)
@@ -374,12 +302,10 @@ def test_graphs_keep_a_gpu_busy(tmp_path: Path) -> None:
     assert (row.busy.busy_s, row.kernel_busy_s, row.kernel_share) == (pytest.approx(1e-6), None, None)
 
 
-def test_few_columns_are_enough(tmp_path: Path) -> None:
-    """Without device, stream and process there is one GPU, of which nothing is told."""
-    rows = {KERNELS: [{"start": 0, "end": 10, "shortName": 1}]}
-    content = read(tmp_path, rows, tables={KERNELS: "start INTEGER, end INTEGER, shortName INTEGER"})
-    assert [row.name for row in content.kernels] == [GEMM]
-    assert [(row.device, row.busy.share) for row in content.devices] == [("not recorded", 1.0)]
+def test_a_column_that_is_gone(tmp_path: Path) -> None:
+    """nsys itself can still sum it up."""
+    with pytest.raises(ReadError, match=r"unknown schema in which there is no such column: deviceId.*nsys stats"):
+        read(tmp_path, {KERNELS: [{"start": 0, "end": 10}]}, tables={KERNELS: "start INTEGER, end INTEGER"})
 
 
 def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
@@ -396,7 +322,10 @@ def test_a_name_that_is_no_text_is_read(tmp_path: Path) -> None:
     [
         (["CREATE TABLE runs (id INTEGER)"], "no export of nsys (its tables: runs)"),
         (["CREATE VIEW v AS SELECT 1"], "no export of nsys (its tables: none)"),
-        (["CREATE TABLE StringTable (x)", f"CREATE TABLE {KERNELS} (start, end, name)"], "but of nvprof"),
+        (
+            ["CREATE TABLE StringTable (x)", f"CREATE TABLE {KERNELS} (start, end, name)"],
+            "no export of nsys (its tables: StringTable, ",
+        ),
     ],
 )
 def test_other_databases_are_refused(tmp_path: Path, statements: list[str], told: str) -> None:
@@ -501,26 +430,14 @@ _ALL = {"read_share": 0.4, "write_share": 0.1, "window_s": 4e-6, "samples": 2}
             "failed",
             "DRAM Read Bandwidth [GB/s] isn't in percent of the peak, the one unit that this version reads",
         ),
-        *(
-            (
-                {SAMPLES: build.samples({2000: (40, value)})},
-                None,
-                "failed",
-                f"GPU 0 {A100}: its DRAM samples aren't all from 0 to 100, so they are no percents",
-            )
-            for value in (-1, 101, 2**40)
-        ),
         ({SAMPLES: build.samples({2000: (0, 100)})}, {"read_share": 0.0, "write_share": 1.0}, "ok", None),
-        # A guessed peak would be another machine's, and 9 EB/s is no GPU's.
-        *(
-            (
-                {"TARGET_INFO_GPU": [{**build.A100, "memoryBandwidth": peak}]},
-                {"read_share": 0.4, "read_byte_per_s": None, "write_byte_per_s": None, "resolution_byte_per_s": None},
-                "partial",
-                f"GPU 0 {A100}: the export says no possible peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth):"
-                " shares, but no byte/s",
-            )
-            for peak in (0, 2**63 - 1)
+        # A guessed peak would be another machine's.
+        (
+            {"TARGET_INFO_GPU": [{**build.A100, "memoryBandwidth": 0}]},
+            {"read_share": 0.4, "read_byte_per_s": None, "write_byte_per_s": None, "resolution_byte_per_s": None},
+            "partial",
+            f"GPU 0 {A100}: the export says no peak of its DRAM (TARGET_INFO_GPU.memoryBandwidth):"
+            " shares, but no byte/s",
         ),
         (
             {NAMES: build.metrics(BOTH[:1])},

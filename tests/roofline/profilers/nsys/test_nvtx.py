@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roofline.profilers.nsys.export_timeline import read_export
-from roofline.profilers.timeline import OK, RangeRow, Section, State, Timeline
+from roofline.profilers.timeline import OK, RangeRow, Section, Timeline
 from tests.roofline.profilers import nsys_build as build
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -72,7 +72,7 @@ def test_styles_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_names_are_registered_strings_or_texts(tmp_path: Path) -> None:
-    """The registered string first, as in nsys; what has no name keeps its time, and is told."""
+    """The registered string first, as in nsys; what has no name keeps its time."""
     marks = [
         build.marked(0, 40, "text"),
         build.marked(0, 30, "not this", number=5),
@@ -81,7 +81,7 @@ def test_names_are_registered_strings_or_texts(tmp_path: Path) -> None:
     ]
     content = read(tmp_path, {**usual(), RANGES: marks}, strings={1: "kernel", 5: "registered"})
     assert [row.name for row in content.ranges] == ["text", "registered", "(string 6)", "(no name)"]
-    assert content.sections["nvtx"] == Section(state="partial", reason="ranges without a name: 2")
+    assert content.sections["nvtx"] == OK
 
 
 def test_domains_have_the_names_of_their_process(tmp_path: Path) -> None:
@@ -214,10 +214,9 @@ _UNCALLED = "kernels are in no range: the export lacks the calls that launched t
         ),
         # Nobody knows how long a range without an end was open.
         (
-            {RANGES: [build.marked(100, 200, STEP), build.marked(0, None, STEP), build.marked(50, 40, "b")]},
+            {RANGES: [build.marked(100, 200, STEP), build.marked(0, None, STEP)]},
             {STEP: (2, 100, 2, 100)},
-            "1 of 3 ranges left out: still open when the recording ended. nsys stats counts them up to its last"
-            " event; 1 of 3 ranges left out: without a start and an end after it, a range has no time",
+            "1 of 2 ranges left out: still open when the recording ended. nsys stats counts them up to its last event",
         ),
     ],
 )
@@ -242,92 +241,27 @@ def test_kernels_are_in_the_range_that_launched_them(
     assert any("process_kernel_s" in note for note in content.notes) == differ
 
 
-def _only(*names: str) -> dict[str, str]:
-    return {RANGES: ", ".join(f"{name} {'TEXT' if name == 'text' else 'INTEGER'}" for name in names)}
-
-
 @pytest.mark.parametrize(
-    ("columns", "names", "state", "reason"),
+    ("change", "told"),
     [
-        # Without thread and domain there are names and times.
-        (("start", "end", "eventType", "text"), ["a"], "partial", "no kernels of 2 of 2 ranges"),
-        (("start", "end", "eventType", "text", "globalTid"), ["a"], "partial", f"{RANGES} has no column domainId"),
-        (("end", "eventType", "text"), [], "failed", f"{RANGES} has no column start"),
-        (("start", "eventType", "text"), [], "failed", f"{RANGES} has no column end"),
-        (("start", "end", "text"), [], "failed", f"{RANGES} has no column eventType"),
-        (("start", "end", "eventType"), [], "failed", f"{RANGES} has no column text or textId"),
-    ],
-)
-def test_columns_that_are_gone(
-    tmp_path: Path, columns: tuple[str, ...], names: list[str], state: State, reason: str
-) -> None:
-    """A range without its name, its time or its style can't be summed up. Without their numbers domains aren't told
-    apart: the one that was created need not be the one of the range.
-    """
-    marks = [build.marked(0, None, "NCCL", kind=75, domain=1), build.marked(0, 40, "a")]
-    marks.append(build.marked(0, 30, "a", domain=1))
-    rows = [{name: mark[name] for name in columns} for mark in marks]
-    content = read(tmp_path, {**usual(), RANGES: rows}, tables=_only(*columns))
-    assert [(row.name, row.domain, row.instances) for row in content.ranges] == [(name, None, 2) for name in names]
-    assert content.sections["nvtx"].state == state
-    assert reason in str(content.sections["nvtx"].reason)
-
-
-@pytest.mark.parametrize(
-    ("change", "tables", "told"),
-    [
-        ({CALLS: None}, {}, f"the export has no table {CALLS}, by which a kernel's launch is found"),
-        (
-            {CALLS: [{"start": 1, "correlationId": 1}]},
-            {CALLS: "start INTEGER, correlationId INTEGER"},
-            f"{CALLS} has no column globalTid, by which a kernel's launch is found",
-        ),
-        (
-            {KERNELS: [{"start": 1, "end": 2, "shortName": 1}]},
-            {KERNELS: "start INTEGER, end INTEGER, shortName INTEGER"},
-            f"{KERNELS} has no column correlationId, by which a kernel's launch is found",
-        ),
-        ({KERNELS: [build.kernel(9, 1, call=1)]}, {}, "no kernel with a time was recorded"),
-        ({KERNELS: None}, {}, "no kernel with a time was recorded"),
-        ({CALLS: []}, {}, f"none of the 3 kernels was launched by a call in {CALLS}"),
-        ({CALLS: [build.call(1, 110, pid=9)]}, {}, f"none of the 3 kernels was launched by a call in {CALLS}"),
+        ({CALLS: None}, f"the export has no table {CALLS}, by which a kernel's launch is found"),
+        ({KERNELS: None}, "no kernel was recorded"),
+        ({CALLS: []}, f"none of the 3 kernels was launched by a call in {CALLS}"),
+        ({CALLS: [build.call(1, 110, pid=9)]}, f"none of the 3 kernels was launched by a call in {CALLS}"),
         (
             {CALLS: [], KERNELS: [{**build.kernel(120, 150, call=1), "globalPid": None}]},
-            {},
             f"none of the 1 kernels was launched by a call in {CALLS}",
         ),
     ],
 )
-def test_kernels_that_cant_be_had_are_none(
-    tmp_path: Path, change: Mapping[str, Any], tables: Mapping[str, str], told: str
-) -> None:
+def test_kernels_that_cant_be_had_are_none(tmp_path: Path, change: Mapping[str, Any], told: str) -> None:
     """Null and why, never 0; the times of the ranges stand."""
     rows = {table: content for table, content in {**usual(), **change}.items() if content is not None}
-    content = read(tmp_path, rows, tables=tables)
+    content = read(tmp_path, rows)
     (row,) = content.ranges
     assert row.total_s == pytest.approx(100e-9)
     assert (row.kernels, row.kernel_s, row.process_kernels, row.process_kernel_s) == (None, None, None, None)
     assert content.sections["nvtx"] == Section(state="partial", reason=f"no kernels of ranges: {told}")
-
-
-@pytest.mark.parametrize("declared", ["TEXT", "REAL", ""])
-def test_styles_in_a_column_of_another_type(tmp_path: Path, declared: str) -> None:
-    """They are the same numbers; rows in which it is none are told, whatever it begins with."""
-    tables = {RANGES: build.RANGE.replace("eventType INTEGER NOT NULL", f"eventType {declared}")}
-    kinds: list[Any] = ["59", 60, "59 or so", "PushPop", None]
-    marks = [
-        {**build.marked(0, None, None, domain=1), "eventType": "75", "text": "NCCL"},
-        *({**build.marked(100, 200, str(kind), domain=1), "eventType": kind} for kind in kinds),
-    ]
-    content = read(tmp_path, {**usual(), RANGES: marks}, tables=tables)
-    assert [(row.name, row.style, row.domain, row.kernels) for row in content.ranges] == [
-        ("59", "PushPop", "NCCL", 2),
-        ("60", "StartEnd", "NCCL", 2),
-    ]
-    assert content.sections["nvtx"] == Section(
-        state="partial",
-        reason="3 rows of NVTX_EVENTS left out: their eventType is no number, so nobody knows if they are ranges",
-    )
 
 
 @pytest.mark.parametrize("marks", [None, [], [build.marked(5, None, "mark", kind=34)]])
