@@ -175,7 +175,7 @@ def test_top_of_ranges(run: Run, tmp_path: Path) -> None:
     ("name", "content", "told"),
     [
         ("a.sqlite", b"", "empty. Was nsys stats let to finish?"),
-        ("a.sqlite", b'{"traceEvents": []}', "A trace of torch.profiler is read by roofline trace"),
+        ("a.sqlite", b'{"traceEvents": []}', "roofline trace reads traces of torch.profiler"),
         ("a.sqlite", b"\xff\x00\xfe\x80", "nothing that nsys stats prints"),
         ("a.sqlite", b"SQLite format 3\x00rubbish", "the database can't be read"),
         ("a.sqlite", b"SQLite format 3\x00", "the database can't be read"),

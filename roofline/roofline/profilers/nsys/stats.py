@@ -77,15 +77,9 @@ _SECONDS = {
 _BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30}
 """Two copies of 4 MiB stand in nsys's table as 8.389 MB, so its MB is 10**6 byte."""
 
-_MOST_S, _MOST_BYTE, _MOST_ROWS = 2.0**53 / 1e9, 2.0**60, 10**12
-"""A figure beyond is none: 104 days, 1 EB, and of launches a million a second for eleven days."""
-
-_ROUNDED, _SLACK = 0.05, 0.5
-"""Percent by which a row's Time (%) is rounded at most, and more by which the sum of a whole table may be off."""
-
 _REPORT = re.compile(
     r"^Processing \[.*\] with \[(?:.*[/\\])?(\w+)\.py|^(?:\*\*|#+) .*\((\w+)(?::\w+)*\):?$"
-    r"|^\[(?P<step>\d+)/(?P<steps>\d+)\] Executing '(\w+)(?::\w+)*' stats report"
+    r"|^\[\d+/\d+\] Executing '(?P<made>\w+)(?::\w+)*' stats report"
 )
 _TITLE = re.compile(r"^(?:\*\* |#+ )?CUDA .*(?:Statistics|Summary)\b.*:$")
 _TITLE_UNIT = re.compile(r"by size in (\w+)", re.IGNORECASE)
@@ -94,9 +88,6 @@ _FAILED = re.compile(r"^(?:(?:ERROR|FAILED|FATAL)\b.*|Traceback \(most recent ca
 _PROGRESS = re.compile(r"(?:Processing|Generating|Using|NOTICE|WARNING|Consider|It is assumed)\b|\[\d+/\d+\]")
 _RULE = re.compile(r"[\s|+:=\u2500-\u257f-]+")
 _NUMBER = re.compile(r"(?:\d{1,18}|\d{1,3}(?:,\d{3}){1,5})(?:\.\d{1,12})?", re.ASCII)
-_JSON = re.compile(r'\{\s*(?:["}]|$)|\[\s*(?:[{\[\]"]|$)')
-"""How a line of JSON begins; of nsys a title may stand in brackets, and of programs dictionaries of Python."""
-
 _COLUMN = re.compile(r"(?P<name>[^()]*?)\s*(?:\((?P<unit>[^()]*)\))?")
 
 
@@ -115,7 +106,7 @@ class _Header:
 class _Found:
     """What was found of one kind of table while going through the lines.
 
-    ``percent`` is what the column Time (%) adds up to; 0 where there is none. ``begun`` is the line in which nsys says
+    ``begun`` is the line in which nsys says
     that it makes the table, as ``nsys profile --stats=true`` does, and ``ended`` whether it then went on. ``rounded``
     tells of totals that are printed as 0 and aren't.
     """
@@ -123,7 +114,6 @@ class _Found:
     header: _Header | None = None
     rows: list[tuple[str, Mapping[str, float]]] = field(default_factory=list)
     bad: list[int] = field(default_factory=list)
-    percent: float = 0.0
     skipped: str | None = None
     failed: str | None = None
     rounded: list[str] = field(default_factory=list)
@@ -169,16 +159,14 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
     report: str | None = None
     title = ""
     table: _Header | None = None
-    last: int | None = None
     for number, line in enumerate(lines, 1):
         if not line or _TITLE.match(line) or _REPORT.match(line):
             table = None
             title = line or title
             if match := _REPORT.match(line):
-                report = match[1] or match[2] or match[5]
-                if match["step"] and report in _REPORTS:
+                report = match[1] or match[2] or match["made"]
+                if match["made"] and report in _REPORTS:
                     found[_REPORTS[report]].begun = number
-                    last = number if match["step"] == match["steps"] else last
                 others.update({} if report in _REPORTS else {report: None})
             elif _TITLE.match(line):
                 report = None
@@ -206,12 +194,11 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
             else:
                 name, values = row
                 own = found[table.kind]
-                own.percent += values.pop("time", 0.0)
                 own.rows.append((name, values))
                 own.rounded += _rounded(number, name, values, "B" if table.kind == "sizes" else "s")
     written = max((number for number, line in enumerate(lines, 1) if line), default=0)
     for one in found.values():
-        one.ended = one.begun is not None and (one.begun < written or one.begun == last)
+        one.ended = one.begun is not None and one.begun < written
     return found, list(others)
 
 
@@ -273,7 +260,7 @@ def _csv(line: str) -> list[str] | None:
 
 def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
     """Name and figures, in seconds and bytes, of a line under a header; None where it is no row of its table, or one
-    with a figure that can't be. ``time`` is in percent. ``below`` is there where the total is rounded to 0: it is less.
+    with a figure that can't be. ``below`` is there where the total is rounded to 0: it is less.
     """
     last = len(header.names) - 1
     if header.shape == "csv":
@@ -285,22 +272,20 @@ def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
     if len(cells) != len(header.names) or not cells[-1].strip():
         return None
     values: dict[str, float] = {}
-    scales, most = (_BYTES, _MOST_BYTE) if header.kind == "sizes" else (_SECONDS, _MOST_S)
+    scales = _BYTES if header.kind == "sizes" else _SECONDS
     of_total = header.units[header.names.index("total" if header.kind == "sizes" else "total time")]
     for name, unit, cell in zip(header.names[:-1], header.units, cells, strict=False):
-        text = cell.strip().removesuffix("%") if name == "time" else cell.strip()
-        if name == "stddev" or (name == "time" and not _NUMBER.fullmatch(text)):
+        text = cell.strip()
+        if name in ("stddev", "time"):
             continue
         if not _NUMBER.fullmatch(text):
             return None
         number = float(text.replace(",", ""))
-        if name == "time":
-            values[name] = number
-        elif name in ("instances", "count"):
-            if not 1 <= number <= _MOST_ROWS or number != int(number):
+        if name in ("instances", "count"):
+            if number < 1 or number != int(number):
                 return None
             values[name] = number
-        elif (scale := scales.get(unit or of_total or "")) is None or number * scale > most:
+        elif (scale := scales.get(unit or of_total or "")) is None:
             return None
         else:
             values[name] = number * scale
@@ -352,7 +337,7 @@ def _seen(found: _Found) -> bool:
 def _section(found: _Found, what: str) -> Section:
     numbered = some_of([f"line {number}" for number in found.bad], 5)
     bad = f"no rows of the table of {what}: {numbered}" if numbered else None
-    reasons = [reason for reason in (found.failed, bad, _cut(found, what)) if reason]
+    reasons = [reason for reason in (found.failed, bad) if reason]
     reasons += found.rounded[:5]
     if found.rows:
         return Section(state="partial", reason="; ".join(reasons)) if reasons else OK
@@ -376,16 +361,6 @@ def _section(found: _Found, what: str) -> Section:
     )
 
 
-def _cut(found: _Found, what: str) -> str | None:
-    """That rows are missing, by the shares of those that are there."""
-    if found.bad or not found.percent or abs(found.percent - 100) <= _ROUNDED * len(found.rows) + _SLACK:
-        return None
-    return (
-        f"Time (%) of the table of {what} adds up to {found.percent:.4g}, not 100: its rows aren't all here, or not as"
-        " nsys wrote them. Was what nsys stats printed cut off?"
-    )
-
-
 def _both(times: _Found, sizes: _Found) -> Section:
     """Of the two tables of copies: it takes both to be complete, but either may not have been asked for."""
     parts = [_section(one, what) for one, what in ((times, _TABLES["times"]), (sizes, _TABLES["sizes"])) if _seen(one)]
@@ -406,12 +381,9 @@ def _refusal(path: Path, lines: Sequence[str], others: Sequence[str]) -> str:
     number, line = first
     if others:
         return f"{path}: no summary of kernels or copies in it, only {', '.join(others)}. {HOW_TO}"
-    if _JSON.match(line):
-        return f"{path}:{number}: JSON. A trace of torch.profiler is read by roofline trace; of nsys give CSV: {HOW_TO}"
-    if any("Kernel Name" in one or one.startswith("==PROF==") for one in lines[:200]):
-        return f"{path}: by its words of ncu, not of nsys. It is read by roofline ncu."
     shown = line if len(line) <= 80 else f"{line[:80]}\u2026"
     return (
         f"{path}:{number}: nothing that nsys stats prints: no table under its columns (Total Time, Instances, Name),"
-        f" no word of one that was skipped. It begins with {shown!r}. Tables made by hand aren't read. {HOW_TO}"
+        f" no word of one that was skipped. It begins with {shown!r}. Tables made by hand aren't read;"
+        f" roofline trace reads traces of torch.profiler, roofline ncu what ncu prints. {HOW_TO}"
     )

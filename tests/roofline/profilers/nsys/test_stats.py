@@ -246,8 +246,7 @@ STEPS = step(5, "cuda_gpu_kern_sum") + step(6, "cuda_gpu_mem_time_sum")
         # nsys made the summary: no kernel was recorded, and to make it again is no advice.
         (STEPS + COPIED, "skipped", EMPTY, "partial", "empty_capture"),
         (f"epoch 1\n{STEPS}Generated:\n    p.nsys-rep\n", "skipped", EMPTY, "skipped", "empty_capture"),
-        (step(7, "cuda_gpu_kern_sum"), "skipped", EMPTY, "skipped", "empty_capture"),
-        # Whether there were any isn't known: nsys says which step of how many it was.
+        # Whether there were any isn't known.
         (
             step(3, "osrt_sum") + step(5, "cuda_gpu_kern_sum"),
             "failed",
@@ -326,9 +325,6 @@ _NO_ROW = "no rows of the table of kernels: line"
         ("20.5,1788,1,nan,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
         ("20.5,1.788,5,1,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
         ("20.5,1788,1,10876.0,12192.0,7328,15072,81.2,", f"{_NO_ROW} 5"),
-        # Thirty years, and more launches than were ever made.
-        ("20.5,999999999999999999,3,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
-        ("20.5,1788,999999999999999999,10876.0,12192.0,7328,15072,81.2,k", f"{_NO_ROW} 5"),
         ('epoch 1, loss "0.5', f"{_NO_ROW} 5"),
         ("[3/7] Executing report\nWARNING: slow disk", None),
     ],
@@ -338,15 +334,6 @@ def test_a_line_that_is_no_row_makes_the_table_partial(line: str, reason: str | 
     content = read(CSV.replace("25.0,5960000", f"{line}\n25.0,5960000"))
     assert [row.instances for row in content.kernels] == [1644, 2]
     assert content.sections["kernels"] == (OK if reason is None else Section(state="partial", reason=reason))
-
-
-def test_a_table_cut_off_between_two_rows_is_partial() -> None:
-    """Its own shares tell that rows are missing. Each of many rows may be off by half of the last digit."""
-    section = read(_table("kernels").replace("100.0", "75.0")).sections["kernels"]
-    assert section.state == "partial"
-    assert "adds up to 75, not 100" in str(section.reason)
-    rows = "".join(f"3.3,100,1,100.0,100,100,k{place}\n" for place in range(30))
-    assert read(_HEADER.format("ns") + rows).sections["kernels"] == OK
 
 
 @pytest.mark.parametrize(
@@ -380,9 +367,7 @@ def test_two_summaries_of_one_kind_are_refused() -> None:
     [
         ("", "stats.txt: empty."),
         ("\n \n", "stats.txt: empty."),
-        ('{"traceEvents": []}', "stats.txt:1: JSON. A trace of torch.profiler is read by roofline trace"),
-        ('"ID","Kernel Name","Metric Name"\n', "by its words of ncu, not of nsys. It is read by roofline ncu."),
-        ("==PROF== Connected to process 1\n", "by its words of ncu"),
+        ('{"traceEvents": []}', "stats.txt:1: nothing that nsys stats prints"),
         ("kernel,time\na,3\n", "stats.txt:1: nothing that nsys stats prints"),
         ("Time (%),Total Time (ns),Instances,Mood,Name\n100,3,1,good,a\n", "stats.txt:1: nothing that nsys stats"),
         ("[OS Runtime Summary]\nnothing\n", "stats.txt:1: nothing that nsys stats prints"),
@@ -391,7 +376,7 @@ def test_two_summaries_of_one_kind_are_refused() -> None:
     ],
 )
 def test_other_files_are_refused(text: str, told: str) -> None:
-    """With what they seem to be. What begins with a bracket may be a title, progress, or a program's own print."""
+    """With what to give."""
     with pytest.raises(ReadError) as refused:
         read(text)
     assert told in str(refused.value)
