@@ -53,9 +53,9 @@ def store() -> None:
 def add(store: Path, results: tuple[Path, ...], devices: DeviceTable) -> None:
     """Add RESULTS (files, folders or other stores) to STORE, a folder or a URL of fsspec, which is made if it is new.
 
-    What is in it already is left alone, so that the same command may run again, and several at the same time; a damaged
-    table of it is made again. Every command takes STORE where it takes a folder of results. To put the files of many
-    small additions together, add the store to a new one.
+    What is in it already is left alone, so that the same command may run again, and several at the same time. Every
+    command takes STORE where it takes a folder of results. A store that is added to a new one has its files together
+    there, and whole tables.
 
     Exit code: 0 all is in the store, 3 some of what was named can't be read.
     """

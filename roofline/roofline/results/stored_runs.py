@@ -7,7 +7,6 @@ run leads to it through its batch, as if that were a folder: ``runs/.../BATCH.pa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,21 +89,6 @@ def batches(store: Path) -> list[Path]:
         return [store / RUNS / name for name in places.names_below(store / RUNS, ENDING)]
     except OSError as error:
         raise ReadError(f"{store}: can't be read ({error.strerror or error}).") from error
-
-
-def is_whole(path: Path) -> bool:
-    """Whether a file of Parquet is there, to its end.
-
-    :raises OSError: it can't be read.
-    """
-    try:
-        with places.opened(path) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 8))
-            footer, end = file.read(4), file.read()
-    except FileNotFoundError:
-        return False
-    return end == b"PAR1" and int.from_bytes(footer, "little") <= size - 12
 
 
 def is_stored(path: Path) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -13,8 +12,8 @@ from roofline.files.decoding import ReadError
 from roofline.files.places import is_empty, shown, write_whole
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import content_of_result, folders_without_results, read_file, result_files
-from roofline.results.stored_runs import MARKER, RUNS, VERSION, batches, is_store, runs_in
-from roofline.store.batches import Run, damaged_tables, make_tables, run_id, write_batch
+from roofline.results.stored_runs import MARKER, VERSION, is_store, run_paths
+from roofline.store.batches import Run, run_id, write_batch
 from roofline.store.processes import in_processes
 
 CHUNK_BYTE = 16 * 2**20
@@ -55,8 +54,7 @@ class _File:
 
 
 def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
-    """Add files, the ``*.json`` of folders and the runs of other stores. What is there already is left alone, unless a
-    table of it is damaged: that is made again.
+    """Add files, the ``*.json`` of folders and the runs of other stores. What is there already is left alone.
 
     :param devices: published roofs, for those that were not measured.
     :raises NoStoreError: ``store`` is no store, and not empty.
@@ -69,37 +67,20 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
         raise NoStoreError(f"{shown(store)}: no store, and not empty. Name a store, or a new or empty folder.")
     paths = tuple(paths)
     added = Added(skipped=folders_without_results(paths))
-    known = {} if is_new else _batches_of_runs(store)
-    again: set[str] = set()
-    chunks = _chunks(_new_files(paths, known, again, added))
+    known = frozenset() if is_new else {path.parent.name for path in run_paths(store)}
+    chunks = _chunks(_new_files(paths, known, added))
     first = next(chunks, None)
     if is_new and first is not None:
         write_whole(store / MARKER, f"{VERSION}\n".encode())
     for one in in_processes(partial(_add_chunk, store, devices), chain([first] if first else [], chunks)):
         added += one
-    damaged = [(batch, tables) for batch in sorted(again) if (tables := damaged_tables(store, batch))]
-    for notes in in_processes(partial(_mend, store, devices), damaged):
-        added.notes += notes
     return added
 
 
-def _batches_of_runs(store: Path) -> dict[str, list[str]]:
-    """List the batches of each run in a store: more than one where several writers added it at the same time."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for batch in batches(store):
-        name = batch.relative_to(store / RUNS).as_posix()
-        for path in runs_in(batch):
-            found[path.parent.name].append(name)
-    return found
-
-
-def _new_files(
-    paths: Sequence[Path], known: Mapping[str, Sequence[str]], again: set[str], added: Added
-) -> Iterator[_File]:
+def _new_files(paths: Sequence[Path], known: Set[str], added: Added) -> Iterator[_File]:
     """Yield the files that the store hasn't, each once; the others are counted.
 
-    :param known: the batches of each run in the store.
-    :param again: those of the files that it has are added to it.
+    :param known: the ids of the runs in the store.
     """
     yielded: set[str] = set()
     for path, named in result_files(paths):
@@ -109,7 +90,6 @@ def _new_files(
             (added.refused if named else added.skipped).append(str(error))
             continue
         run = run_id(content)
-        again.update(known.get(run, ()))
         if run in known or run in yielded:
             added.known += 1
         else:
@@ -147,10 +127,3 @@ def _add_chunk(store: Path, devices: DeviceTable, files: Sequence[_File]) -> Add
         added.runs += len(runs)
         added.cases += write_batch(store, runs, devices)
     return added
-
-
-def _mend(store: Path, devices: DeviceTable, damaged: tuple[str, Sequence[str]]) -> list[str]:
-    """Make damaged tables of a batch again, and say which."""
-    batch, tables = damaged
-    make_tables(store, devices, batch, tables)
-    return [f"{shown(store / table)}/{batch}: was damaged, and is made again" for table in tables]

@@ -88,7 +88,7 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
 
 
 def _remedy(store: Path) -> str:
-    return f"`roofline store add {shown(store)} {shown(store)}` makes damaged tables again."
+    return f"`roofline store add NEW {shown(store)}` makes a whole store of its files."
 
 
 def _named(sql: str) -> list[str]:

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from roofline.files import places
-from roofline.files.decoding import ReadError
 from roofline.files.places import write_whole
 from roofline.frames import FRAMES, Results
 from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.results.stored_runs import ENDING, FILES, RUNS, is_whole, remedy, runs_in
+from roofline.results.stored_runs import ENDING, FILES, RUNS, runs_in
 from roofline.show.export import as_parquet
 
 if TYPE_CHECKING:
@@ -70,19 +68,6 @@ def write_batch(store: Path, runs: Sequence[Run], devices: DeviceTable) -> int:
     cases = results.cases["file"].value_counts()
     write_whole(store / RUNS / name, _runs(runs, {str(run): int(count) for run, count in cases.items()}))
     return len(results.cases)
-
-
-def damaged_tables(store: Path, batch: str) -> list[str]:
-    """List the tables of a batch that are cut off, and those of `AT_ONCE` that are gone.
-
-    :param batch: its name below the folder of a table.
-    :raises ReadError: the files that they are made of are damaged, too.
-    :raises OSError: one can't be read.
-    """
-    if not is_whole(store / FILES / batch):
-        raise ReadError(f"{store / FILES / batch}: damaged. {remedy(store / RUNS / batch)}")
-    files = {table: store / table / batch for table in FRAMES}
-    return [table for table, file in files.items() if not is_whole(file) and (table in AT_ONCE or places.is_file(file))]
 
 
 def make_tables(store: Path, devices: DeviceTable, batch: str, tables: Sequence[str]) -> None:
