@@ -162,8 +162,8 @@ class Lines:
             raise ReadError(f"{path}: ncu's text page, which is for people. Print it with --csv --page raw. {how()}")
         begin = text.lstrip().partition("\n")[0][:60]
         raise ReadError(
-            f"{path}: no table of ncu in it; it begins with {begin!r}. Tables made by hand or saved by another program"
-            f" are not read. {how()}"
+            f"{path}: no table of ncu in it; it begins with {begin!r}. Tables made by hand are not read;"
+            f" `roofline nsys` reads those of nsys, `roofline trace` traces of torch.profiler. {how()}"
         )
 
     def _message(self, line: str) -> None:

@@ -1,6 +1,4 @@
-"""Where Nsight Compute is on this machine: its program, which commands that are shown have to name, and the folders of
-NVIDIA's Python module. Nothing is started.
-"""
+"""Where Nsight Compute's program is on this machine, which commands that are shown have to name. Nothing is started."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 VARIABLE = "ROOFLINE_NCU"
@@ -18,22 +16,15 @@ ASK = "`roofline ncu --ask CC`, with the GPU's compute capability (8.9), lists t
 """What to do where an ncu has no metric of a name."""
 
 _ROOT = Path("/")
-_FOLDERS = (
-    "opt/nvidia/nsight-compute/*",
-    "usr/local/cuda*/nsight-compute-*",
-    "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute",
-    "opt/cuda/nsight_compute",
-)
-"""Patterns of folders below the root that installers put it into."""
-
 PLACES = (
-    *(f"{folder}/ncu" for folder in _FOLDERS),
+    "opt/nvidia/nsight-compute/*/ncu",
+    "usr/local/cuda*/nsight-compute-*/ncu",
+    "opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
+    "opt/cuda/nsight_compute/ncu",
     "usr/local/cuda*/bin/ncu",
     "Program Files/NVIDIA Corporation/Nsight Compute */ncu.bat",
 )
-"""The same of the program, for `candidates`."""
-
-_MODULE = Path("extras", "python")
+"""Patterns of its path below the root, where installers put it."""
 
 _ANOTHER = "npm-check-updates"
 """Has an ncu, too."""
@@ -45,7 +36,8 @@ def candidates(name: str, places: Sequence[str], search: str, root: Path = _ROOT
     :param places: patterns of its path below the root.
     :param search: PATH.
     """
-    for found in (*(Path(folder, name) for folder in search.split(os.pathsep) if folder), *_newest(root, places)):
+    installed = sorted((path for pattern in places for path in root.glob(pattern)), key=_version, reverse=True)
+    for found in (*(Path(folder, name) for folder in search.split(os.pathsep) if folder), *installed):
         if executable := shutil.which(found.absolute()):
             yield Path(executable)
 
@@ -61,18 +53,6 @@ def program() -> Path | None:
     return next((path for path in found_ones if _ANOTHER not in path.resolve().parts), None)
 
 
-def module_folders() -> tuple[Path, ...]:
-    """Folders with the Python module: beside the program that is named or that PATH has, or, where that is the CUDA
-    toolkit's script, beside the one that it starts; then where installers put it.
-    """
-    folders: list[Path] = []
-    for path in filter(None, (os.environ.get(VARIABLE), shutil.which("ncu"))):
-        home = Path(path).resolve().parent
-        folders += [home, home.parent, *_newest(home.parent, ["nsight-compute-*"])]
-    beside = dict.fromkeys(folder / _MODULE for folder in (*folders, *_newest(_ROOT, _FOLDERS)))
-    return tuple(folder for folder in beside if folder.is_dir())
-
-
 def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str:
     """What prints a report as the CSV that is read here, to be copied into a shell. ncu is named in full where it is
     here: the one on PATH may be another, or none.
@@ -81,11 +61,7 @@ def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str
     return f"LC_ALL=C {shlex.join(words)} > {shlex.quote(into)}"
 
 
-def _newest(root: Path, patterns: Iterable[str]) -> list[Path]:
-    """What there is, by the last version in its path."""
-    return sorted((path for pattern in patterns for path in root.glob(pattern)), key=_version, reverse=True)
-
-
 def _version(path: Path) -> tuple[int, ...]:
+    """The last one in a path."""
     versions = re.findall(r"\d+(?:\.\d+)+", str(path))
     return tuple(map(int, versions[-1].split("."))) if versions else ()

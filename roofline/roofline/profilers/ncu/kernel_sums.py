@@ -14,19 +14,12 @@ from pathlib import Path
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.launch_amounts import LaunchAmounts, launch_amounts
 from roofline.counters.quantities import NAMES
-from roofline.files.decoding import ReadError, content_of, printed_text
+from roofline.files.decoding import content_of, printed_text
 from roofline.profilers.ncu import csv_pages, rep_file
-from roofline.profilers.ncu.csv_lines import how
 from roofline.profilers.ncu.launches import Capture, Launch, in_range, join
 from roofline.profilers.ncu.values import Mark
 
 _REPORT = (".ncu-rep", b"NVR\0")
-_FOREIGN = (
-    (b"SQLite format 3\0", "an SQLite database. If nsys exported it: `roofline nsys FILE`."),
-    (b"\x1f\x8b", "compressed. If it is a trace of torch.profiler: `roofline trace FILE`; else unpack it."),
-    (b"PK\x03\x04", "a ZIP archive or a spreadsheet."),
-    (b"{", "JSON. If it is a trace of torch.profiler: `roofline trace FILE`."),
-)
 
 
 def read(path: Path, decimal: Mark | None = None) -> Capture:
@@ -39,10 +32,6 @@ def read(path: Path, decimal: Mark | None = None) -> Capture:
     suffix, magic = _REPORT
     if path.suffix == suffix or content.startswith(magic):
         return rep_file.parse(path)
-    start = content[:512].lstrip()
-    for mark, what in _FOREIGN:
-        if start.startswith(mark):
-            raise ReadError(f"{path}: not of ncu: {what} {how()}")
     return csv_pages.parse(path, printed_text(content), decimal)
 
 

@@ -1,6 +1,4 @@
-"""Nsight Compute's own reports (``.ncu-rep``), by NVIDIA's Python module: of the package ncu-report, or what Nsight
-Compute brings along.
-"""
+"""Nsight Compute's own reports (``.ncu-rep``), by NVIDIA's Python module of the package ncu-report."""
 
 from __future__ import annotations
 
@@ -8,14 +6,14 @@ import importlib
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from roofline.counters.quantities import dimension
 from roofline.files.decoding import ReadError
-from roofline.profilers.ncu.installation import VARIABLE, module_folders, print_command, program
+from roofline.profilers.ncu.installation import print_command, program
 from roofline.profilers.ncu.launches import Capture, Launch
 from roofline.profilers.ncu.values import factors, plausible
 from roofline.text.printable import printable
@@ -32,7 +30,7 @@ def parse(path: Path) -> Capture:
 
     :raises ReadError: NVIDIA's module is not to be had or can't be loaded, or it can't read the file; or no kernels.
     """
-    module = _load(path, module_folders())
+    module = _load(path)
     launches: list[Launch] = []
     passes: list[float] = []
     try:
@@ -59,23 +57,16 @@ def _remedy(path: Path) -> str:
     return f"Print it{where}: {print_command(str(path), f'{path.stem}.csv')}"
 
 
-def _load(path: Path, folders: Sequence[Path]) -> ModuleType:
+def _load(path: Path) -> ModuleType:
     """:raises ReadError: the module is nowhere, or its library can't be loaded."""
-    known = list(sys.path)
-    # It loads its library by a plain name, and so has to be on the path itself.
-    sys.path += [str(folder) for folder in folders]
     try:
         return importlib.import_module(_MODULE)
     except (ImportError, OSError) as error:
-        where = f", nor from {', '.join(map(str, folders))}" if folders else ", and no Nsight Compute was found"
         raise ReadError(
             f"{path}: a report of Nsight Compute, which only NVIDIA's Python module {_MODULE} reads; it can't be"
-            f" imported{where} ({error}). Install it: {shlex.quote(sys.executable)} -m pip install {_PACKAGE}. Or put"
-            f" its folder, extras/python of Nsight Compute, on PYTHONPATH, or set {VARIABLE} to the path of ncu. Or:"
-            f" {_remedy(path)}"
+            f" imported ({error}). Install it: {shlex.quote(sys.executable)} -m pip install {_PACKAGE}. Or put its"
+            f" folder, extras/python of Nsight Compute, on PYTHONPATH. Or: {_remedy(path)}"
         ) from error
-    finally:
-        sys.path[:] = known
 
 
 def _actions(report: Any) -> Iterator[Any]:

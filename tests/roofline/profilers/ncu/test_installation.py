@@ -1,4 +1,4 @@
-"""Which ncu a command names, and where its Python module is looked for."""
+"""Which ncu a command names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from roofline.profilers.ncu import installation
-from roofline.profilers.ncu.installation import module_folders, print_command, program
+from roofline.profilers.ncu.installation import print_command, program
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +91,7 @@ def test_another_program_of_that_name_is_passed_over(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_of_several_installed_ones_the_newest_comes_first(root: Path, older: str, newer: str) -> None:
-    """By the version in its path, whatever order the file system has; of the program as of the module."""
+    """By the version in its path, whatever order the file system has."""
     for version in (older, newer):
         made(root / version / "ncu")
-        (root / version / "extras" / "python").mkdir(parents=True)
     assert program() == root / newer / "ncu"
-    assert module_folders() == tuple(root / version / "extras" / "python" for version in (newer, older))
