@@ -42,10 +42,6 @@ OK = Section(state="ok")
 
 NS_PER_S = 1e9
 
-MOST_BYTE = 2**53
-"""Of one copy: more is no number of bytes that was counted. Up to there floats add whole bytes exactly, and it is 9 PB.
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRow:

@@ -6,7 +6,6 @@ What ran on a GPU are the events of three categories, kernels, copies and fills;
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,6 @@ from roofline.profilers.kineto.events import (
 from roofline.profilers.kineto.host_operators import operator_rows
 from roofline.profilers.kineto.stream import WHAT_WE_READ, TraceStream
 from roofline.profilers.timeline import (
-    MOST_BYTE,
     NS_PER_S,
     OK,
     CopyRow,
@@ -174,16 +172,11 @@ def _copies(spans: pd.DataFrame, names: Sequence[str]) -> tuple[tuple[CopyRow, .
     kinds = spans["name"].map(lambda own: direction(names[own])).where(~fills, "memset")
     rows, faults = [], []
     for kind, own in spans.groupby(kinds, sort=False):
-        usable = own["byte"].between(0, MOST_BYTE)
-        if not usable.all():
-            first = own[~usable].iloc[0]
-            shown = "none" if math.isnan(first["byte"]) else f"{first['byte']:.6g}"
-            faults.append(
-                f"{kind}: no bytes, for {(~usable).sum()} of {len(own)} events have no args.bytes from 0 to"
-                f" {MOST_BYTE} (the first of them, at ts {first['ts']}, has {shown})"
-            )
+        unsized = int(own["byte"].isna().sum())
+        if unsized:
+            faults.append(f"{kind}: no bytes, for {unsized} of {len(own)} events have none (args.bytes)")
         total_s = int((own["end"] - own["start"]).sum()) / NS_PER_S
-        byte = math.fsum(own["byte"]) if usable.all() else None
+        byte = None if unsized else float(own["byte"].sum())
         rows.append(CopyRow(kind=str(kind), count=len(own), total_s=total_s, byte=byte))
     return copies_first(rows), faults
 
