@@ -16,10 +16,10 @@ from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.layout import Panel, draw_around, width_of
-from roofline.plots.levels import Levels
-from roofline.plots.operation_bars import bars_height_of, draw_legend, step_of
-from roofline.plots.roofline import Roofline
-from roofline.plots.roofline_content import drawable
+from roofline.plots.rooflines.levels import Levels
+from roofline.plots.rooflines.operation_bars import bars_height_of, draw_legend, step_of
+from roofline.plots.rooflines.roofline import Roofline
+from roofline.plots.rooflines.roofline_content import drawable
 from roofline.plots.style import DARK, NoFigure, Style, show_as_written, style_of
 from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability

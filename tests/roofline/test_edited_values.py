@@ -14,8 +14,8 @@ from roofline.cli import program as cli
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, points_of
 from roofline.plots.image_files import draw
-from roofline.plots.levels import levels_figure
-from roofline.plots.operation_bars import step_figure
+from roofline.plots.rooflines.levels import levels_figure
+from roofline.plots.rooflines.operation_bars import step_figure
 from roofline.plots.style import NoFigure
 from roofline.results.reader import read_file
 from roofline.schema.record import (

@@ -205,7 +205,7 @@ def _draw(points: Sequence[Point], path: Path) -> None:
     if len(points) > 1:
         raise WrongUsage(f"--plot draws one case, and {points[0].id} was measured on several machines here.")
     # matplotlib takes half a second to load.
-    from roofline.plots.operation_bars import step_figure
+    from roofline.plots.rooflines.operation_bars import step_figure
     from roofline.plots.style import save
 
     save(step_figure(points[0]), path, write=write_bytes)

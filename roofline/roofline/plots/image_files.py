@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from roofline.files.writing import Write, write_bytes
 from roofline.model.points import Point, cases, newest
-from roofline.plots.levels import levels_figure
-from roofline.plots.machine_rooflines import machines_figure
-from roofline.plots.operation_bars import step_figure
-from roofline.plots.roofline import roofline_figure
-from roofline.plots.roofline_content import drawable
+from roofline.plots.rooflines.levels import levels_figure
+from roofline.plots.rooflines.machine_rooflines import machines_figure
+from roofline.plots.rooflines.operation_bars import step_figure
+from roofline.plots.rooflines.roofline import roofline_figure
+from roofline.plots.rooflines.roofline_content import drawable
 from roofline.plots.style import Form, NoFigure, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure

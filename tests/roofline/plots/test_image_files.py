@@ -8,8 +8,8 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, place_all, points_of
 from roofline.plots.image_files import draw, draw_machines
-from roofline.plots.machine_rooflines import machines_figure
-from roofline.plots.roofline import roofline_figure
+from roofline.plots.rooflines.machine_rooflines import machines_figure
+from roofline.plots.rooflines.roofline import roofline_figure
 from roofline.plots.style import NoFigure, style_for, variant
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from roofline.model.points import Point
-from roofline.plots.roofline_axes import LINE_STYLES
-from roofline.plots.roofline_content import (
+from roofline.plots.rooflines.roofline_axes import LINE_STYLES
+from roofline.plots.rooflines.roofline_content import (
     Content,
     Placed,
     ceiling_label,

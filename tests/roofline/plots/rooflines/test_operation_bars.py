@@ -7,7 +7,7 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.plots.operation_bars import step_figure
+from roofline.plots.rooflines.operation_bars import step_figure
 from roofline.schema.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import overlaps, words

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
-from roofline.plots.roofline_content import Content, Placed, ceilings_of, limits, marker_size, published_beside
+from roofline.plots.rooflines.roofline_content import (
+    Content,
+    Placed,
+    ceilings_of,
+    limits,
+    marker_size,
+    published_beside,
+)
 from roofline.plots.style import DARK, NoFigure, number_axis, style_for, tidy
 from roofline.text.units import counted
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roofline.machine.roof_choice import Roofs
-from roofline.plots.roofline_content import Spot, ceiling_label, ceilings_of, level_label, limits
+from roofline.plots.rooflines.roofline_content import Spot, ceiling_label, ceilings_of, level_label, limits
 from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.session import Roof
 

@@ -9,7 +9,7 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
-from roofline.plots.levels import levels_figure
+from roofline.plots.rooflines.levels import levels_figure
 from roofline.plots.style import NoFigure
 from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build

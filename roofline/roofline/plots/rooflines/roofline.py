@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from roofline.model.points import Point
 from roofline.plots.layout import figure_of
-from roofline.plots.roofline_axes import draw_roofs
-from roofline.plots.roofline_content import Content, Placed, marker_size
+from roofline.plots.rooflines.roofline_axes import draw_roofs
+from roofline.plots.rooflines.roofline_content import Content, Placed, marker_size
 from roofline.plots.style import DARK, FAINT, PLAIN, NoFigure, Style, handle, variant
 
 if TYPE_CHECKING:
