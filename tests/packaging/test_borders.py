@@ -143,13 +143,14 @@ def _folder(name: str, package: str) -> str:
         (ANALYSIS, "roofline", ["schema", "model", "cli"]),
         (ANALYSIS, "roofline.comparison", ["observations", "effects", "sides", "gate"]),
         (ANALYSIS, "roofline.plots", ["style", "layout", "rooflines", "image_files"]),
+        (ANALYSIS, "roofline.report.page", ["cells", "parts", "page_data", "page_files"]),
         (
             PLUGIN,
             "pytest_roofline",
             ["device", "options", "workload", "session", "profilers", "proof", "bench", "fixture", "plugin"],
         ),
     ],
-    ids=["analysis", "comparison", "plots", "plugin"],
+    ids=["analysis", "comparison", "plots", "page", "plugin"],
 )
 def test_imports_between_folders_run_one_way(root: Path, package: str, in_order: list[str]) -> None:
     """No folder imports one that, however indirectly, imports it: there is an order in which they can be read."""

@@ -9,9 +9,9 @@ from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
-from roofline.report.page.batch_data import batch_table
-from roofline.report.page.pairs_data import pairs_table
-from roofline.report.page.remarks import attention_table
+from roofline.report.page.parts.batch_data import batch_table
+from roofline.report.page.parts.pairs_data import pairs_table
+from roofline.report.page.parts.remarks import attention_table
 from roofline.show.costs import Cost
 from roofline.show.export import as_parquet
 from roofline.show.kernel_tables import kernels_table

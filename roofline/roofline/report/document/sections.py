@@ -12,9 +12,9 @@ from roofline.comparison.comparison import Comparison
 from roofline.model.points import Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
-from roofline.report.page.batch_data import batch_table
-from roofline.report.page.pairs_data import pairs_table
-from roofline.report.page.remarks import attention_table
+from roofline.report.page.parts.batch_data import batch_table
+from roofline.report.page.parts.pairs_data import pairs_table
+from roofline.report.page.parts.remarks import attention_table
 from roofline.show.columns import days_of, run_name
 from roofline.show.machines import Machine, by_machine, machine_names, machines_table, roofs_alone
 from roofline.show.operation_tables import cases_table, taken_apart

@@ -13,15 +13,15 @@ from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
 from roofline.plots.variability import has_rounds
-from roofline.report.page.batch_data import batch_data
 from roofline.report.page.cells import Data, table_data
-from roofline.report.page.pairs_data import pairs_data
 from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
-from roofline.report.page.remarks import attention_table
-from roofline.report.page.roofline_data import roofline_data
-from roofline.report.page.sessions_data import changed_histories, has_history, history_data, rounds_data
-from roofline.report.page.verdicts_data import verdicts_data, with_baseline
+from roofline.report.page.parts.batch_data import batch_data
+from roofline.report.page.parts.pairs_data import pairs_data
+from roofline.report.page.parts.remarks import attention_table
+from roofline.report.page.parts.roofline_data import roofline_data
+from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
+from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
 from roofline.show.columns import days_of, parameters_of, pick
 from roofline.show.costs import costs_table
 from roofline.show.environment import MACHINE_COLUMNS, environment_parts

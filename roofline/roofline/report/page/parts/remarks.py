@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
 from roofline.model.points import Point, cases, newest
-from roofline.report.page.verdicts_data import figures_of, points_of_cases
+from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
 from roofline.show.columns import run_name
 from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
 from roofline.show.tables import Column, Table, words
