@@ -19,8 +19,6 @@ from roofline.schema.record import Rounds
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
 from roofline.show.environment import machine_columns
 from roofline.show.export import PANDAS_TIME, frame, frame_of, frame_of_values
-from roofline.show.kernel_tables import KernelLine, kernels_table
-from roofline.show.operation_tables import Line, operations_table, taken_apart
 from roofline.show.point_tables import RoofOfFile, all_roofs_table
 from roofline.show.reasons import (
     why_missing,
@@ -30,6 +28,8 @@ from roofline.show.reasons import (
     why_not_of_operation,
     why_not_of_roof,
 )
+from roofline.show.step.kernel_tables import KernelLine, kernels_table
+from roofline.show.step.operation_tables import Line, operations_table, taken_apart
 from roofline.show.tables import Column, Dtype, Table, plain_value
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability
 from roofline.schema.record import Mode
 from roofline.show.machines import machine_names, machine_of
-from roofline.show.step_notes import heading
+from roofline.show.step.step_notes import heading
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:

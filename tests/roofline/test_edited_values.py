@@ -30,9 +30,11 @@ from roofline.schema.record import (
     Record,
     Uncovered,
 )
-from roofline.show.kernel_tables import kernel_table, kernels_table, reconciliation_table
 from roofline.show.machines import machines_table
-from roofline.show.operation_tables import (
+from roofline.show.point_tables import metrics_table, points_table, summary_table
+from roofline.show.render import render
+from roofline.show.step.kernel_tables import kernel_table, kernels_table, reconciliation_table
+from roofline.show.step.operation_tables import (
     cases_table,
     kinds_table,
     limits_table,
@@ -40,8 +42,6 @@ from roofline.show.operation_tables import (
     taken_apart,
     worst_table,
 )
-from roofline.show.point_tables import metrics_table, points_table, summary_table
-from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
 from tests.roofline.kernels import ADD, counters, kernel

@@ -16,8 +16,8 @@ from roofline.cli.parameters import Output, OutputFile, table_options, verbose_o
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, cases, newest
 from roofline.schema.record import Record
-from roofline.show.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
-from roofline.show.operation_tables import (
+from roofline.show.step.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
+from roofline.show.step.operation_tables import (
     cases_table,
     kinds_table,
     limits_table,
@@ -26,7 +26,7 @@ from roofline.show.operation_tables import (
     taken_apart,
     worst_table,
 )
-from roofline.show.step_notes import NO_SHARES, RESERVATIONS, about_status
+from roofline.show.step.step_notes import NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from roofline.profilers.timeline import KernelRow, OperatorRow, RangeRow, Section, Timeline
 from roofline.schema.record_json import strict
-from roofline.show import step_notes
+from roofline.show.step import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent, scaled
 

@@ -8,8 +8,8 @@ from functools import cache
 from roofline.model.points import Point
 from roofline.schema.record import Counters, HostCounters, Record
 from roofline.schema.session import Roof
-from roofline.show.kernel_tables import KernelLine
-from roofline.show.operation_tables import Line
+from roofline.show.step.kernel_tables import KernelLine
+from roofline.show.step.operation_tables import Line
 from roofline.show.tables import Column
 
 _NO_RECORD = "the benchmark has no record of pytest-roofline"

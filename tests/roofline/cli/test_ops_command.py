@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roofline.schema.record import Counters, Device, Flag, KernelTime, Operation, OutsideTime, Record
-from roofline.show.step_notes import NO_SHARES
+from roofline.show.step.step_notes import NO_SHARES
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.kernels import ADD, counted, kernel, profiled

@@ -21,7 +21,7 @@ from roofline.plots.rooflines.roofline_content import Spot
 from roofline.plots.style import DARK, FAINT, NoFigure, handle
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
-from roofline.show.step_notes import heading, kernel, plain_kernel
+from roofline.show.step.step_notes import heading, kernel, plain_kernel
 from roofline.text.units import counted, percent
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from roofline.plots.rooflines.roofline_content import Spot, spot_of
 from roofline.plots.style import DARK, FAINT, NoFigure, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
-from roofline.show.operation_tables import seen_outside
-from roofline.show.step_notes import OUTSIDE, beats_light, kernel, part_of_step
-from roofline.show.step_notes import heading as title_of
+from roofline.show.step.operation_tables import seen_outside
+from roofline.show.step.step_notes import OUTSIDE, beats_light, kernel, part_of_step
+from roofline.show.step.step_notes import heading as title_of
 from roofline.text.printable import printable
 from roofline.text.units import counted, percent, scaled
 

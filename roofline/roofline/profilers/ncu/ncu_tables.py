@@ -15,7 +15,7 @@ from roofline.counters.quantities import (
     taken_for,
 )
 from roofline.profilers.ncu.kernel_sums import CountedCapture, KernelSum
-from roofline.show.step_notes import kernel as shortened
+from roofline.show.step.step_notes import kernel as shortened
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import prefixed, scaled, significant
 

@@ -11,9 +11,9 @@ from roofline.model.points import Point
 from roofline.model.speed_of_light import least
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.record import Record
-from roofline.show.kernel_tables import kernel_table, reconciliation_table
-from roofline.show.operation_tables import Line, brief, limits_table, outside_table, taken_apart, worst_table
-from roofline.show.step_notes import short
+from roofline.show.step.kernel_tables import kernel_table, reconciliation_table
+from roofline.show.step.operation_tables import Line, brief, limits_table, outside_table, taken_apart, worst_table
+from roofline.show.step.step_notes import short
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import scaled
 

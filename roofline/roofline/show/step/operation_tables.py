@@ -17,8 +17,8 @@ from roofline.model.operations import (
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
 from roofline.schema.record import OutsideTime, Profile
-from roofline.show import step_notes
 from roofline.show.columns import notes_of, pick
+from roofline.show.step import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent_of, prefixed, significant
 from roofline.text.wrapping import cut

@@ -14,9 +14,9 @@ from roofline.model.operations import exceeds
 from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Record
-from roofline.show import step_notes
 from roofline.show.columns import between, notes_of, pick
-from roofline.show.step_notes import about_busy, kernel
+from roofline.show.step import step_notes
+from roofline.show.step.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
 

@@ -13,7 +13,8 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
 from roofline.schema.record import KernelTime, Record
-from roofline.show.kernel_tables import (
+from roofline.show.render import render
+from roofline.show.step.kernel_tables import (
     KernelLine,
     Source,
     kernel_kind_table,
@@ -21,7 +22,6 @@ from roofline.show.kernel_tables import (
     kernels_table,
     reconciliation_table,
 )
-from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
 from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, profiled

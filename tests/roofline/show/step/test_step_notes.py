@@ -10,8 +10,8 @@ from roofline.machine.published import load
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import points_of
 from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
-from roofline.show import step_notes
-from roofline.show.operation_tables import Taken, taken_apart
+from roofline.show.step import step_notes
+from roofline.show.step.operation_tables import Taken, taken_apart
 from tests.roofline import build
 from tests.roofline.kernels import ADD, TENSOR_GEMM, counted, counters, kernel
 
