@@ -92,7 +92,7 @@ def made_up(sides, arguments, rules, *_):
     return replace(trial(slower, rules=rules), sides=sides, arguments=tuple(arguments))
 
 
-pytest.MonkeyPatch().setattr("roofline.cli.ab.measure_in_turns", made_up)
+pytest.MonkeyPatch().setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", made_up)
 runpy.run_module("roofline", run_name="__main__", alter_sys=True)
 '''
 

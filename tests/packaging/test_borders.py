@@ -142,6 +142,7 @@ def _folder(name: str, package: str) -> str:
     [
         (ANALYSIS, "roofline", ["schema", "model", "cli"]),
         (ANALYSIS, "roofline.comparison", ["observations", "effects", "sides", "gate"]),
+        (ANALYSIS, "roofline.cli", ["messages", "parameters", "inputs", "output", "compare_and_gate", "read_results"]),
         (ANALYSIS, "roofline.show", ["tables", "columns", "step", "reasons"]),
         (ANALYSIS, "roofline.plots", ["style", "layout", "rooflines", "image_files"]),
         (ANALYSIS, "roofline.report.page", ["cells", "parts", "page_data", "page_files"]),
@@ -151,7 +152,7 @@ def _folder(name: str, package: str) -> str:
             ["device", "options", "workload", "session", "profilers", "proof", "bench", "fixture", "plugin"],
         ),
     ],
-    ids=["analysis", "comparison", "show", "plots", "page", "plugin"],
+    ids=["analysis", "comparison", "cli", "show", "plots", "page", "plugin"],
 )
 def test_imports_between_folders_run_one_way(root: Path, package: str, in_order: list[str]) -> None:
     """No folder imports one that, however indirectly, imports it: there is an order in which they can be read."""

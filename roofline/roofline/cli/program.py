@@ -31,40 +31,40 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": ("", "What can be measured here: devices, profilers, permissions, CPUs."),
         "roofs": ("", "Measure this machine's roofs; show or forget those kept."),
         "complexity": ("", "FLOPs, parameters and memory of models, counted without a run."),
-        "devices": ("roofline.cli.devices:devices", "Published roofs per device and precision."),
+        "devices": ("devices:devices", "Published roofs per device and precision."),
     },
     "Read results": {
-        "summary": ("roofline.cli.result_tables:summary", "Each run: a row a case, and the roofs in use."),
-        "points": ("roofline.cli.result_tables:points", "Where each case stands on its roofline."),
-        "metrics": ("roofline.cli.result_tables:metrics", "Everything measured of each benchmark."),
-        "ops": ("roofline.cli.ops:ops", "Where a step's time goes, operation by operation."),
-        "machines": ("roofline.cli.result_tables:machines", "Machines side by side: the same workload on each."),
-        "scaling": ("roofline.cli.result_tables:scaling", "What more ranks give: throughput, efficiency."),
-        "plot": ("roofline.cli.plot_report:plot", "Roofline and throughput figures of each machine."),
-        "report": ("roofline.cli.plot_report:report", "Table, figures, CSVs and environment in one folder."),
-        "env": ("roofline.cli.result_tables:env", "The environment of each run as Markdown."),
-        "recover": ("roofline.cli.result_tables:recover", "Make the JSON of a run that was killed."),
-        "store": ("roofline.cli.store:store", "Very many results in one place, asked by SQL."),
+        "summary": ("read_results.result_tables:summary", "Each run: a row a case, and the roofs in use."),
+        "points": ("read_results.result_tables:points", "Where each case stands on its roofline."),
+        "metrics": ("read_results.result_tables:metrics", "Everything measured of each benchmark."),
+        "ops": ("read_results.ops:ops", "Where a step's time goes, operation by operation."),
+        "machines": ("read_results.result_tables:machines", "Machines side by side: the same workload on each."),
+        "scaling": ("read_results.result_tables:scaling", "What more ranks give: throughput, efficiency."),
+        "plot": ("read_results.plot_report:plot", "Roofline and throughput figures of each machine."),
+        "report": ("read_results.plot_report:report", "Table, figures, CSVs and environment in one folder."),
+        "env": ("read_results.result_tables:env", "The environment of each run as Markdown."),
+        "recover": ("read_results.result_tables:recover", "Make the JSON of a run that was killed."),
+        "store": ("read_results.store:store", "Very many results in one place, asked by SQL."),
     },
     "Compare and gate": {
-        "compare": ("roofline.cli.compare:compare", "Two sides: slower, faster, the same, inconclusive."),
-        "check": ("roofline.cli.check:check", "Gate results: 0 passed, 1 slower, 3 not comparable."),
-        "lock": ("roofline.cli.lock:command", "Write what good sessions reached as expected bounds."),
-        "history": ("roofline.cli.history:history", "Each case over time: changes with their commits, drift."),
-        "sessions": ("roofline.cli.sessions:sessions", "How far sessions of the same code scatter."),
-        "ab": ("roofline.cli.ab:ab", "Two revisions measured in turns on this machine."),
-        "selftest": ("roofline.cli.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),
+        "compare": ("compare_and_gate.compare:compare", "Two sides: slower, faster, the same, inconclusive."),
+        "check": ("compare_and_gate.check:check", "Gate results: 0 passed, 1 slower, 3 not comparable."),
+        "lock": ("compare_and_gate.lock:command", "Write what good sessions reached as expected bounds."),
+        "history": ("compare_and_gate.history:history", "Each case over time: changes with their commits, drift."),
+        "sessions": ("compare_and_gate.sessions:sessions", "How far sessions of the same code scatter."),
+        "ab": ("compare_and_gate.ab:ab", "Two revisions measured in turns on this machine."),
+        "selftest": ("compare_and_gate.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),
     },
     "Read profilers' files": {
-        "ncu": ("roofline.cli.ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
-        "nsys": ("roofline.cli.timelines:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
-        "trace": ("roofline.cli.timelines:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
+        "ncu": ("ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
+        "nsys": ("timelines:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
+        "trace": ("timelines:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
     },
     "Audit": {
-        "audit": ("roofline.cli.audit:command", "Contradictions in results and published tables."),
+        "audit": ("audit:command", "Contradictions in results and published tables."),
     },
 }
-"""By group and name: where a command is, and its line in ``--help`` (here, so that listing loads none).
+"""By group and name: where below `roofline.cli` a command is, and its line in ``--help`` (here: listing loads none).
 
 The measuring side's own commands have a line and no place: they are entry points, and load torch.
 """
@@ -83,7 +83,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in _PLACES:
             module, _, attribute = _PLACES[cmd_name].partition(":")
-            command = getattr(import_module(module), attribute)
+            command = getattr(import_module(f"roofline.cli.{module}"), attribute)
         elif (entry := _plugged_in().get(cmd_name)) is not None:
             command = _load(entry)
         else:

@@ -82,7 +82,7 @@ def test_a_missed_slowdown_fails_it(slow: AbCase, called: str) -> None:
 def test_a_busy_hour_does_not_read_as_a_broken_gate(slow: AbCase, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it couldn't tell, what to try stands below. It has failed all the same, and the job's log says what."""
     trials = iter((trial(SAME), trial(slow)))
-    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: next(trials))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.selftest.measure_in_turns", lambda *_: next(trials))
     code, out, err = run("selftest")
     assert code == 1
     assert out.startswith("Selftest failed: 1 of 1 case compared\n")
@@ -121,7 +121,7 @@ def test_every_case_has_to_be_compared(
     gate was wrong about one, which is 1.
     """
     trials = iter((trial(SAME, first), trial(SLOWED, *second)))
-    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: next(trials))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.selftest.measure_in_turns", lambda *_: next(trials))
     code, out, err = run("selftest")
     assert out.startswith(f"Selftest {said}\n")
     assert code == {"passed": 0, "failed": 1, "not completed": 3}[said.partition(":")[0]]
@@ -130,7 +130,7 @@ def test_every_case_has_to_be_compared(
 
 def test_where_every_case_is_skipped_nothing_was_tried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """That is no pass."""
-    monkeypatch.setattr("roofline.cli.selftest.measure_in_turns", lambda *_: trial(SKIPPED))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.selftest.measure_in_turns", lambda *_: trial(SKIPPED))
     code, out, err = run("selftest")
     assert (code, out.splitlines()[0]) == (3, "Selftest not made: 0 of 0 cases compared")
     assert "cannot compare. Every case is skipped." in err

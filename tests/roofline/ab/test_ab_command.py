@@ -27,7 +27,7 @@ def test_the_turns_are_kept_where_the_table_cannot_be_shown(
     sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With standard output closed: a file with all turns, and the exit code of the verdict."""
-    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", lambda *_: trial(SLOWER))
     monkeypatch.setattr(sys, "stdout", None)
     code, _, err = run("ab", *sides, "--results", tmp_path / "kept")
     (file,) = (tmp_path / "kept").iterdir()
@@ -46,7 +46,7 @@ def test_the_table_is_shown_where_the_turns_cannot_be_kept(
         kept.write_text("")
         return trial(SLOWER)
 
-    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", hold)
+    monkeypatch.setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", hold)
     code, out, err = run("ab", *sides, "--results", kept)
     assert out.startswith("Regression: the new against the base: 1 case slower, of 1 compared (1 slower)\n")
     assert code == 2
@@ -57,7 +57,7 @@ def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
     sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The title, then warnings and failures: whoever reads a job's log hasn't the file at hand."""
-    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER, OPEN, REMOVED))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", lambda *_: trial(SLOWER, OPEN, REMOVED))
     code, out, err = run("ab", *sides, "--format", "markdown", "-o", tmp_path / "ab.md", "--allow-removed")
     assert (code, out) == (1, "")
     wrote, title, removed, open_, slower = err.splitlines()
@@ -76,7 +76,7 @@ def test_the_log_says_what_came_of_it_where_the_table_is_in_a_file(
 
 def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the table is shown it is above it; what is in the way of a pass is told all the same."""
-    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", lambda *_: trial(SLOWER))
     code, out, err = run("ab", *sides)
     assert code == 1
     assert out.startswith("Regression: ")
@@ -85,7 +85,7 @@ def test_the_log_has_the_title_once(sides: tuple[str, ...], run: Run, monkeypatc
 
 def test_json_is_the_rows(sides: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However it is asked for."""
-    monkeypatch.setattr("roofline.cli.ab.measure_in_turns", lambda *_: trial(SLOWER))
+    monkeypatch.setattr("roofline.cli.compare_and_gate.ab.measure_in_turns", lambda *_: trial(SLOWER))
     code, out, _ = run("ab", *sides, "--format", "json", "--strict")
     run("ab", *sides, "--strict", "-o", tmp_path / "ab.json")
     (row,) = json.loads(out)

@@ -246,7 +246,7 @@ def test_interrupt(run: Run, one: Path, monkeypatch: pytest.MonkeyPatch) -> None
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("roofline.cli.result_tables.read_results", interrupted)
+    monkeypatch.setattr("roofline.cli.read_results.result_tables.read_results", interrupted)
     assert run("summary", one)[0] == 130
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from roofline.cli import plot_report
+from roofline.cli.read_results import plot_report
 from roofline.files import writing
 from roofline.machine.published import load
 from roofline.model.points import points_of

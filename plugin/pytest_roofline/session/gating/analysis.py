@@ -72,7 +72,7 @@ def report(results: Path, folder: Path, width: int) -> list[str]:
 
     :raises AnalysisError: it can't be made.
     """
-    from roofline.cli.plot_report import write_report
+    from roofline.cli.read_results.plot_report import write_report
     from roofline.machine.published import load
     from roofline.model.points import points_of
     from roofline.report.folder import DOCUMENT, report_tables

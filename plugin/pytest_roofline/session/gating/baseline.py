@@ -92,15 +92,15 @@ def plain(path: Path) -> Path:
 
 
 def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str, Any]:
-    """Options of ``roofline check`` as `roofline.cli.check.judge_results` takes them, but for the sides.
+    """Options of ``roofline check`` as its `judge_results` takes them, but for the sides.
 
     :param verbose: whether pytest was asked for more, by its own ``-v``.
     :raises ValueError: the command has something against them, or they are not for judging.
     """
     import click
 
-    from roofline.cli.baseline_candidate import settings_of
-    from roofline.cli.check import check
+    from roofline.cli.compare_and_gate.baseline_candidate import settings_of
+    from roofline.cli.compare_and_gate.check import check
     from roofline.schema.expected_file import ExpectedFileError, read
 
     side = Path("NEW")
@@ -129,7 +129,7 @@ def verdict(of: Baseline, new: Sequence[Path], width: int) -> Gated:
     open_ = ""
     try:
         with analysis.guarded():
-            from roofline.cli.check import judge_results
+            from roofline.cli.compare_and_gate.check import judge_results
             from roofline.comparison.gate import not_known
 
             judged = judge_results(new=new, base=of.files, **of.options)

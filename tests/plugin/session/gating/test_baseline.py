@@ -12,7 +12,7 @@ import pytest
 
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline, NoBaseline, options_of_check
-from roofline.cli import check
+from roofline.cli.compare_and_gate import check
 from tests.roofline.comparison import sessions
 
 RESULT = json.dumps({"benchmarks": [{"name": "test_a"}]})

@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from roofline.ab.worktrees import GitError, Repository
-from roofline.cli.baseline_candidate import least_effect_option
+from roofline.cli.compare_and_gate.baseline_candidate import least_effect_option
 from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
 from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, judging_options
+from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
 from roofline.cli.inputs import INPUT, devices_option
 from roofline.cli.messages import NoData
 from roofline.cli.output import emit

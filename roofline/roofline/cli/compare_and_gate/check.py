@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from roofline.cli.baseline_candidate import TwoSides, judging_options
+from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
 from roofline.cli.inputs import INPUT, devices_option, read_sessions
 from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_text
