@@ -11,7 +11,7 @@ from typing import TextIO
 import click
 
 from roofline.files.decoding import ReadError
-from roofline.text.printable import printable, printable_lines
+from roofline.text.printable import printable
 from roofline.text.wrapping import wrapped
 
 LEAST_WIDTH = 40
@@ -48,7 +48,7 @@ class NoData(click.ClickException):
 
 def terminal_width() -> int:
     """Columns of the terminal: as the running command was asked to assume, else as the terminal says."""
-    return _columns(_asked(click.get_current_context(silent=True)))
+    return _asked(click.get_current_context(silent=True)) or max(LEAST_WIDTH, shutil.get_terminal_size().columns)
 
 
 def say(line: str) -> None:
@@ -69,21 +69,19 @@ def tell_error(error: click.ClickException) -> None:
     """Say what click says of an error, in the width that its command was asked for."""
     said = io.StringIO()
     error.show(said)
-    _say(printable_lines(said.getvalue().removesuffix("\n")), getattr(error, "ctx", None))
+    lines = said.getvalue().removesuffix("\n").split("\n")
+    _say("\n".join(map(printable, lines)), getattr(error, "ctx", None))
 
 
 def _asked(context: click.Context | None) -> int | None:
     return None if context is None else context.meta.get(WIDTH)
 
 
-def _columns(asked: int | None) -> int:
-    return max(LEAST_WIDTH, asked or shutil.get_terminal_size().columns)
-
-
 def _say(text: str, context: click.Context | None) -> None:
     asked = _asked(context)
     if asked is not None or (sys.stderr is not None and sys.stderr.isatty()):
-        text = "\n".join(part for line in text.split("\n") for part in _broken(line, _columns(asked)))
+        columns = asked or max(LEAST_WIDTH, shutil.get_terminal_size().columns)
+        text = "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
     echo(f"{text}\n", sys.stderr)
 
 

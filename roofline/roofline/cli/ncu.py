@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -84,9 +85,7 @@ def ncu(
     emit([table(counted, rows, what, with_total=not plain)], output)
 
 
-def _rows(kernels: tuple[KernelSum, ...], by: By, *, in_order: bool) -> list[KernelSum]:
-    if by == "kind":
-        return by_kind(kernels)
-    if by == "kernel":
-        return by_kernel(kernels)
-    return list(kernels) if in_order else slowest_first(kernels)
+def _rows(kernels: tuple[KernelSum, ...], by: By, *, in_order: bool) -> Sequence[KernelSum]:
+    if by == "launch":
+        return kernels if in_order else slowest_first(kernels)
+    return by_kind(kernels) if by == "kind" else by_kernel(kernels)

@@ -142,26 +142,11 @@ def together(
     return command
 
 
-def table_options(function: Command) -> Command:
-    """``--format`` and ``-o``, passed on together as ``output``, an `Output`; and ``--width``."""
-    return _output_options(
-        function,
-        (),
-        "File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table.",
-    )
+def table_options(function: Command, figures: tuple[str, ...] = ()) -> Command:
+    """``--format`` and ``-o``, passed on together as ``output``, an `Output`; and ``--width``.
 
-
-def table_or_figure_options(function: Command) -> Command:
-    """The same, where ``-o`` may also name a figure, which is drawn while the table is shown."""
-    return _output_options(
-        function,
-        (".png", ".svg"),
-        "File to write to. Its ending decides: .png or .svg for a figure beside the table; without --format also .csv,"
-        " .json, .parquet, .md, or .txt for a table.",
-    )
-
-
-def _output_options(function: Command, figures: tuple[str, ...], help: str) -> Command:
+    :param figures: endings of a figure that is drawn while the table is shown.
+    """
     form_option = click.option(
         "--format",
         "form",
@@ -169,7 +154,13 @@ def _output_options(function: Command, figures: tuple[str, ...], help: str) -> C
         type=click.Choice(FORMATS),
         help="Default: table.",
     )
-    file_option = click.option("-o", "--output", type=OutputFile(*FORM_BY_ENDING, *figures), help=help)
+    file_option = click.option(
+        "-o",
+        "--output",
+        type=OutputFile(*FORM_BY_ENDING, *figures),
+        help="File to write to. Without --format its ending decides: .csv, .json, .parquet, .md, or .txt for a table"
+        + (f"; {' or '.join(figures)} for a figure beside it." if figures else "."),
+    )
 
     def made(given: dict[str, Any]) -> Output:
         form, file = given.pop("form"), given.pop("output")

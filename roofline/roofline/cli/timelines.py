@@ -107,9 +107,12 @@ def _show(
     _emit(timelines, alone, top, output)
     useless = [one for one in timelines if one.useless]
     head = [f"{len(useless)} of {len(files)} files are of no use:"] if useless and not alone else []
-    lost = _left_out_of_csv(timelines) if output.is_one_table else []
+    lost = without_rows([one for one in timelines if not one.useless]) if output.is_one_table else []
+    names = ", ".join(map(str, lost))
+    if lost:
+        head.insert(0, f"not in this CSV, which has kernels: operators of {names}. --format json has them.")
     if useless or lost:
-        raise NoData(*lost, *head, *(line for one in useless for line in _problem(one)))
+        raise NoData(*head, *(line for one in useless for line in _problem(one)))
 
 
 def _read(file: Path, read: Callable[[Path], Timeline]) -> Timeline:
@@ -134,15 +137,6 @@ def _emit(timelines: Sequence[Timeline], alone: bool, top: int, output: Output) 
         emit([replace(rows, notes=notes)], output)
     elif not output.is_data and (made := tables(timelines[0], top) if alone else tables_of_files(timelines, top)):
         emit(made, output, complete="--format json")
-
-
-def _left_out_of_csv(timelines: Sequence[Timeline]) -> list[str]:
-    """What to say of files that have no row there."""
-    lost = without_rows([one for one in timelines if not one.useless])
-    if not lost:
-        return []
-    names = ", ".join(map(str, lost))
-    return [f"not in this CSV, which has the kernels of the others: operators of {names}. --format json has them."]
 
 
 def _problem(timeline: Timeline) -> list[str]:

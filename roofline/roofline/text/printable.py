@@ -15,11 +15,6 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
-def printable_lines(text: str) -> str:
-    """The same of a text of several lines: its line breaks stay."""
-    return "\n".join(map(printable, text.split("\n")))
-
-
 def markdown_text(text: str) -> str:
     """The text, made printable, as Markdown that shows it letter by letter.
 

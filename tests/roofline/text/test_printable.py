@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.text.printable import markdown_text, printable, printable_lines, spreadsheet_text
+from roofline.text.printable import markdown_text, printable, spreadsheet_text
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,6 @@ def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
     """Controls, marks of direction, characters without a shape and half surrogate pairs are spelled out."""
     assert printable(text) == shown
     assert printable(text).isprintable()
-
-
-def test_of_several_lines_the_breaks_stay() -> None:
-    """And nothing else that isn't shown; other marks that end a line for some programs are no line breaks of ours."""
-    assert printable_lines("one\ttwo\n\n three\x1b\u2028\r\n") == "one\\ttwo\n\n three\\x1b\\u2028\\r\n"
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ import click
 from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
-from roofline.cli.compare_and_gate.baseline_candidate import least_effect_option
+from roofline.cli.compare_and_gate.baseline_candidate import confidence_option, least_effect_option
 from roofline.cli.messages import NoData, WrongUsage
-from roofline.cli.parameters import CONFIDENCE_SHARE, SECONDS, Command, together
+from roofline.cli.parameters import SECONDS, Command, together
 
 
 def rule_options(function: Command) -> Command:
@@ -42,13 +42,7 @@ def rule_options(function: Command) -> Command:
             help="Seconds of turns for each case, both sides and all pairs together.",
         ),
         least_effect_option,
-        click.option(
-            "--confidence",
-            type=CONFIDENCE_SHARE,
-            default="99%",
-            show_default=True,
-            help="How sure to be: of the cases called slower or faster, this share is so and not by chance.",
-        ),
+        confidence_option(usual.confidence),
     )
 
     def made(given: dict[str, Any]) -> Rules:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -76,18 +76,26 @@ def least_effect_option(function: Command) -> Command:
     )(function)
 
 
+def confidence_option(
+    default: float = CONFIDENCE,
+    help: str = "How sure to be: of the cases called slower or faster, this share is so and not by chance.",
+) -> Callable[[Command], Command]:
+    """``--confidence``: passed on by this name."""
+    return click.option(
+        "--confidence",
+        type=CONFIDENCE_SHARE,
+        default=f"{default:.0%}",
+        show_default=True,
+        metavar="SHARE",
+        help=help,
+    )
+
+
 def judging_options(function: Command) -> Command:
     """Options to judge by, ``--least-effect`` to ``--figure``: passed on together as ``settings``."""
     options = (
         least_effect_option,
-        click.option(
-            "--confidence",
-            type=CONFIDENCE_SHARE,
-            default=f"{CONFIDENCE:.0%}",
-            show_default=True,
-            metavar="SHARE",
-            help="How sure to be: of the cases called slower or faster, this share is so and not by chance.",
-        ),
+        confidence_option(),
         click.option(
             "--floor",
             "floor_s",

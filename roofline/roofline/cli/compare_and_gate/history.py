@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import click
 
 from roofline.ab.worktrees import GitError, Repository
-from roofline.cli.compare_and_gate.baseline_candidate import least_effect_option
+from roofline.cli.compare_and_gate.baseline_candidate import confidence_option, least_effect_option
 from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
 from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes
-from roofline.cli.parameters import CONFIDENCE_SHARE, Output, table_or_figure_options, verbose_option
-from roofline.comparison.effects.verdict import CONFIDENCE
+from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.comparison.gate import judge
 from roofline.comparison.judged_case import Settings
 from roofline.histories.change_points import LacksRuptures
@@ -50,15 +50,10 @@ _LEAST_COMMIT = 7
     help="A row for each level, or for each point in time.",
 )
 @least_effect_option
-@click.option(
-    "--confidence",
-    type=CONFIDENCE_SHARE,
-    default=f"{CONFIDENCE:.0%}",
-    show_default=True,
-    metavar="SHARE",
-    help="So many of the cases told to have changed did, on average; and so sure is that none is told, where none did.",
+@confidence_option(
+    help="So many of the cases told to have changed did, on average; and so sure is that none is told, where none did."
 )
-@table_or_figure_options
+@partial(table_options, figures=(".png", ".svg"))
 @verbose_option
 @devices_option
 @click.pass_context
