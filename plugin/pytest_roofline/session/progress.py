@@ -6,6 +6,7 @@ round, and by no thread. The cursor stays where pytest has it, and the line is e
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 from pytest_roofline.items import case_name, uses_roofline
 from roofline.schema.session import SessionSet
 from roofline.text.printable import printable
-from roofline.text.units import about, counted, percent, significant
+from roofline.text.units import counted, percent, significant
 from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ LEAST_NAME = 12
 # One line more below the cursor, though it be the screen's last; back; remember the place; to the line, and empty it.
 _BELOW = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K"
 _BACK = "\x1b8"
+
+
+def about(seconds: float) -> str:
+    """A time to wait, which is an estimate: ``about(252)`` is ``4 min``."""
+    for factor, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * factor:
+            return f"{seconds / factor:.0f} {unit}"
+    return f"{math.ceil(seconds)} s"
 
 
 class Progress:

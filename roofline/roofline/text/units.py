@@ -81,14 +81,6 @@ def percent(fraction: float | None, digits: int = 2) -> str:
     return "-" if fraction is None or not math.isfinite(fraction) else f"{significant(100 * fraction, digits)} %"
 
 
-def about(seconds: float) -> str:
-    """A time to wait, which is an estimate: ``about(252)`` is ``4 min``."""
-    for factor, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 1.5 * factor:
-            return f"{seconds / factor:.0f} {unit}"
-    return f"{math.ceil(seconds)} s"
-
-
 def minute(time: str) -> str:
     """A time of a record to the minute: ``minute("2026-11-20T10:00:00+00:00")`` is ``2026-11-20 10:00``."""
     return time[:16].replace("T", " ")

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from pytest_roofline.measuring.plan import SoFar
-from pytest_roofline.session.progress import INTERVAL_S, Progress, on_terminal
+from pytest_roofline.session.progress import INTERVAL_S, Progress, about, on_terminal
 from roofline.schema.session import SessionSet
 from tests import forked
 from tests.plugin.foreign import MEASURES, QUICK
@@ -201,3 +201,11 @@ def test_a_terminal_shows_progress_and_keeps_none_of_it(project: pytest.Pytester
     for output in others, plain:
         assert "\x1b" not in output
         assert re.search(r"^test_[a-z_]+[.]py [.] +\[100%\]\s*$", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (252, "4 min"), (5399, "90 min"), (7300, "2 h")]
+)
+def test_about(seconds: float, shown: str) -> None:
+    """An estimate of a time has one unit."""
+    assert about(seconds) == shown

@@ -3,7 +3,6 @@
 import pytest
 
 from roofline.text.units import (
-    about,
     first_lines,
     in_document,
     named,
@@ -57,14 +56,6 @@ def test_rounding_may_change_the_prefix() -> None:
     """999.96 rounds to 1000, which is 1.00 k and not 1000."""
     assert scaled(999.96, "B") == "1.00 kB"
     assert scaled(999.4, "B") == "999 B"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (252, "4 min"), (5399, "90 min"), (7300, "2 h")]
-)
-def test_about(seconds: float, shown: str) -> None:
-    """An estimate of a time has one unit."""
-    assert about(seconds) == shown
 
 
 def test_two_of_a_kind_are_shown_unless_all_are_asked_for() -> None:
