@@ -264,22 +264,15 @@ def _place(table: str, point: Point) -> tuple[str | None, str, str | None]:
 
 def _why_na(point: Point, name: str) -> str:
     """Say why a frame has no value: the point has none, or one that the column's dtype doesn't take."""
-    column = _CASE_COLUMNS[name]
+    (column,) = pick(name)
     if column.dtype == PANDAS_TIME and (value := plain_value(column, point)) is not None:
         return f"no time of ISO 8601: {value}"
     return why_missing(point, column)
 
 
-_CASE_COLUMNS = {column.name: column for column in CASE_COLUMNS}
-
-
-def _itself(point: Point) -> Point:
-    return point
-
-
 _MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any], Point], Callable[[Any, str], str]]] = {
-    "cases": (lambda results: cases(results.points), _itself, _why_na),
-    "rounds": (lambda results: cases(results.points), _itself, why_no_series),
+    "cases": (lambda results: cases(results.points), lambda point: point, _why_na),
+    "rounds": (lambda results: cases(results.points), lambda point: point, why_no_series),
     "operations": (lambda results: results._operations.rows, attrgetter("case.point"), why_not_of_operation),
     "kernels": (lambda results: results._kernels.rows, attrgetter("point"), why_not_of_kernel),
     "roofs": (
@@ -287,7 +280,7 @@ _MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any],
         attrgetter("point"),
         lambda row, name: why_not_of_roof(row.roof, name),
     ),
-    "machines": (lambda results: results._machines, _itself, why_not_of_machine),
+    "machines": (lambda results: results._machines, lambda point: point, why_not_of_machine),
 }
 """What the rows of a frame are made of, the point of each, and what says why one has no value in a column."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from roofline.comparison.comparison import Comparison
@@ -70,20 +71,14 @@ class _Changes:
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
-        ends = [self._ends(effect) for _, effect in self.rows]
+        both = [effect.interval(self._confidence) for _, effect in self.rows]
+        ends = [(low - 1, high - 1) for low, high in both]
         for place, ((case, effect), (low, high)) in enumerate(zip(self.rows, ends, strict=True)):
             color, marker = _STYLE[case.outcome]
             axes.plot([low, high], [place, place], color=color, linewidth=1.6, zorder=3)
             axes.plot([effect.ratio - 1], [place], marker, color=color, markersize=6, zorder=4)
         for place_of_line in (-self._least, self._least):
             axes.axvline(place_of_line, color=FAINT, linewidth=1, linestyle="--", zorder=1)
-        labels, remarks = [self._label(case) for case, _ in self.rows], [signed_range(both) for both in ends]
-        changes = [-self._least, self._least, *(end for both in ends for end in both)]
-        draw_rows(axes, labels, remarks, changes, f"change of the {self._title}")
-
-    def _ends(self, effect: Effect | ExactChange) -> tuple[float, float]:
-        low, high = effect.interval(self._confidence)
-        return low - 1, high - 1
-
-    def _label(self, case: Compared) -> str:
-        return row_label(case.match.id, self._names.get(case.match.machine, ""))
+        labels = [row_label(case.match.id, self._names.get(case.match.machine, "")) for case, _ in self.rows]
+        changes = [-self._least, self._least, *chain.from_iterable(ends)]
+        draw_rows(axes, labels, [*map(signed_range, ends)], changes, f"change of the {self._title}")

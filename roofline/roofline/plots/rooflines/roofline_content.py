@@ -83,26 +83,19 @@ def _newest_roofs(points: Sequence[Point]) -> tuple[Roofs, str | None]:
     :returns: the roofs, and whose they are where some points were measured under others.
     """
     order = sorted(points, key=lambda point: point.result.when, reverse=True)
-    chosen: dict[tuple[str, str], tuple[Roof, str]] = {}
+    chosen: dict[tuple[str, str], Roof] = {}
     for source in ("measured", "spec"):
         for point in order:
             for roof in point.roofs.roofs:
                 if roof.source == source:
-                    chosen.setdefault((roof.kind, roof.name), (roof, point.result.when))
-    roofs = Roofs(
-        roofs=tuple(roof for roof, _ in chosen.values()), why_none=None if chosen else order[0].roofs.why_none
-    )
-    drawn = {key: roof.value for key, (roof, _) in chosen.items()}
-    others = [point for point in points if any(drawn[roof.kind, roof.name] != roof.value for roof in point.roofs.roofs)]
+                    chosen.setdefault((roof.kind, roof.name), roof)
+    roofs = Roofs(roofs=tuple(chosen.values()), why_none=None if chosen else order[0].roofs.why_none)
+    others = sum(any(chosen[one.kind, one.name].value != one.value for one in point.roofs.roofs) for point in points)
     if not others:
         return roofs, None
-    runs = sorted({when for roof, when in chosen.values() if roof.source == "measured"})
-    dram = [value for point in points if (value := point.roofs.value("byte", "dram")) is not None]
-    seen = f" (DRAM {scaled(min(dram), 'B/s')} to {scaled(max(dram), 'B/s')})" if dram and min(dram) < max(dram) else ""
     return roofs, (
-        f"Roofs drawn: of each the newest, from the run{'s' if len(runs) > 1 else ''} of {', '.join(runs)}."
-        f" {len(others)} of {len(points)} cases were measured under others{seen};"
-        " tables hold each against the roofs of its own run."
+        f"Roofs drawn: of each the newest. {others} of {len(points)} cases were measured under others; tables hold each"
+        " against the roofs of its own run."
     )
 
 

@@ -63,16 +63,7 @@ def about_step(point: Point, step: Breakdown) -> list[str]:
 
 def about_operations(step: Breakdown) -> list[str]:
     """Below the table of operations: those that beat their speed of light."""
-    fast = sorted(step.too_fast, key=lambda one: one.above_s or 0.0)
-    if not fast:
-        return []
-    lines = [
-        f"  {short(one.operation.name)} {one.operation.shape}: {scaled(one.time_s, 's')} for {scaled(one.least_s, 's')}"
-        for one in fast[:_LISTED]
-    ]
-    if len(fast) > _LISTED:
-        lines.append(f"  and {len(fast) - _LISTED} more: `roofline ops RESULT CASE --format csv` has all")
-    return [f"{beats_light(step)}:", *lines]
+    return [f"{beats_light(step)}: `roofline ops RESULT CASE --format csv` marks them"] if step.too_fast else []
 
 
 def beats_light(step: Breakdown) -> str:
