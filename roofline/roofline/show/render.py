@@ -175,7 +175,8 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
         # A figure that is cut off reads as another one.
         dropped.append(rest.pop())
     room = width - _beside(rest)
-    key = _folded(_broken(key, room), room)
+    key = _broken(key, room)
+    # rich breaks anywhere what has no dash.
     return (
         [replace(key, width=min(key.width, room)), *rest],
         [one_line(one.column.title) for one in dropped],
@@ -201,19 +202,6 @@ def _broken(key: _Cells, width: int) -> _Cells:
         return line if _width_of([line]) <= width else lines.fill(line.strip())
 
     return _Cells.of(key.column, ["\n".join(map(broken, text.split("\n"))) for text in key.texts])
-
-
-def _folded(key: _Cells, width: int) -> _Cells:
-    """The key with what is still longer than ``width``, for want of a dash, broken anywhere.
-
-    Not left to rich: of rows that are joined it would know no longer which line is of which row.
-    """
-    from rich.cells import chop_cells
-
-    if key.width <= width:
-        return key
-    folded = (["\n".join(chop_cells(line, width)) for line in text.split("\n")] for text in key.texts)
-    return _Cells.of(key.column, list(map("\n".join, folded)))
 
 
 class _KeyLines(textwrap.TextWrapper):
