@@ -7,15 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roofline.ab.messages import Begin, Channel, Closed, Done, Message, Ready, TimedOut, Took, Turn, Unreadable
-
-MESSAGES: list[Message] = [
-    Begin(tests=("a[é]",), slowdown=0.05),
-    Ready(test="a", case="c", workload_hash="h", steps=7, files=("/f.py",), work={"batch": 2, "config": {"lr": [1]}}),
-    Turn(),
-    Took(wall_s=0.1 + 0.2),
-    Done(test="a", disturbed=(None, "noise"), problem="line one\nline two"),
-]
+from roofline.ab.messages import Channel, Closed, Done, TimedOut, Took, Turn, Unreadable
 
 
 @pytest.fixture
