@@ -22,7 +22,7 @@ from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import LongFlags, add_flags, source
 from pytest_roofline.workers.role import KEY as ROLE_KEY
-from pytest_roofline.workers.role import ROLE, STANDING, Plan, Role, kind_of, role_of, select, session_of
+from pytest_roofline.workers.role import ROLE, STANDING, Plan, Role, kind_of, require_torch, role_of, select, session_of
 from pytest_roofline.workers.xdist_controller import Controller, distributes
 
 if TYPE_CHECKING:
@@ -184,6 +184,8 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     if not config.pluginmanager.hasplugin("pytest-benchmark"):
         raise pytest.UsageError("-p no:benchmark: measuring needs pytest-benchmark. Leave that out, or install it.")
+    if not _only_shows(config):
+        require_torch()
     from pytest_roofline.measuring import benchmark_timer
 
     for item in cases:

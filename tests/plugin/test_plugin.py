@@ -277,6 +277,16 @@ def test_without_pytest_benchmark_the_reason_is_told(project: pytest.Pytester) -
     run.stderr.fnmatch_lines(["ERROR: -p no:benchmark: measuring needs pytest-benchmark*"])
 
 
+@pytest.mark.parametrize("device", [(), ("--roofline-device", "cpu")])
+def test_without_torch_the_reason_is_told(project: pytest.Pytester, device: tuple[str, ...]) -> None:
+    """Not an internal error."""
+    project.makeconftest("import sys; sys.modules['torch'] = None")
+    project.makepyfile("def test_a(roofline):\n    pass")
+    run = project.runpytest_subprocess(*device, "-p", "no:xdist", "-p", "no:playwright")
+    assert run.ret == 4
+    run.stderr.fnmatch_lines(["ERROR: measuring needs torch *imported: * pip install *"])
+
+
 def test_a_failure_of_pytest_benchmark_loses_no_result(project: pytest.Pytester) -> None:
     """Its own file can't be written any more; ours was written before it tried."""
     project.makepyfile(MEASURES + "        __import__('os').mkdir('out.json')\n")

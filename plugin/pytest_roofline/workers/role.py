@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,15 @@ def _take(role: Role, config: pytest.Config) -> Share:
     if share.cores:
         cpus.keep_to(share.cpus)
     return share
+
+
+def require_torch() -> None:
+    """Look for torch without loading it, which takes the process's CPUs as they are then.
+
+    :raises pytest.UsageError: it isn't installed.
+    """
+    if find_spec("torch") is None:
+        raise pytest.UsageError(_NO_TORCH.format("it is not installed"))
 
 
 def kind_of(config: pytest.Config) -> devices.Kind:
