@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from roofline.files.decoding import ReadError
 from roofline.files.places import is_empty, shown, write_whole
 from roofline.machine.published import DeviceTable
 from roofline.results.reader import content_of_result, folders_without_results, read_file, result_files
-from roofline.results.stored_runs import MARKER, VERSION, is_store, run_paths
+from roofline.results.stored_runs import LACKS_PYARROW, MARKER, VERSION, is_store, run_paths
+from roofline.show.export import LacksPyarrow
 from roofline.store.batches import Run, run_id, write_batch
 from roofline.store.processes import in_processes
 
@@ -58,6 +60,7 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
 
     :param devices: published roofs, for those that were not measured.
     :raises NoStoreError: ``store`` is no store, and not empty.
+    :raises LacksPyarrow: pyarrow isn't installed.
     :raises ReadError: it, or another store, can't be read.
     :raises OSError: it can't be written.
     """
@@ -65,6 +68,8 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
     # Another writer may just be making it.
     if is_new and not is_empty(store) and not is_store(store):
         raise NoStoreError(f"{shown(store)}: no store, and not empty. Name a store, or a new or empty folder.")
+    if find_spec("pyarrow") is None:
+        raise LacksPyarrow(f"{shown(store)}: {LACKS_PYARROW}")
     paths = tuple(paths)
     added = Added(skipped=folders_without_results(paths))
     known = frozenset() if is_new else {path.parent.name for path in run_paths(store)}

@@ -403,3 +403,14 @@ def test_what_is_not_installed_is_named(run: Run, store: Path, monkeypatch: pyte
     code, _, err = run("store", "query", store, "SELECT 1")
     assert code == 3
     assert "pip install 'pytest-roofline[store]'" in err
+
+
+def test_nothing_is_added_without_pyarrow(
+    run: Run, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told before a store is made."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = run("store", "add", tmp_path / "new", results)
+    assert code == 2
+    assert "pip install 'pytest-roofline[store]'" in err
+    assert not (tmp_path / "new").exists()
