@@ -23,8 +23,6 @@ def side(sessions: int, scatter: float, ratio: float = 1.0) -> list[Observation]
         Observation(
             value=ratio * math.exp(scatter * NormalDist().inv_cdf((number + 0.5) / sessions)),
             error=scatter / 3,
-            rounds=10,
-            left_out=0,
             started_at="",
         )
         for number in range(sessions)

@@ -107,8 +107,6 @@ def _level(seen: Sequence[tuple[float, Observation]]) -> Observation:
     return Observation(
         value=math.exp(statistics.median(distance for distance, _ in seen)),
         error=None if known is None else MEDIAN_OVER_MEAN * known,
-        rounds=sum(one.rounds for _, one in seen),
-        left_out=0,
         started_at=seen[0][1].started_at,
     )
 

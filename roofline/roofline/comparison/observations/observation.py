@@ -45,8 +45,6 @@ class Observation:
 
     value: float
     error: float | None
-    rounds: int
-    left_out: int
     outliers: int = 0
     slowest: float = 1.0
     started_at: str = ""
@@ -90,14 +88,10 @@ def observe(rounds: Rounds, started_at: str = "", *, with_error: bool = True) ->
     why = mostly_disturbed(rounds.disturbed)
     if why is not None:
         raise Unusable(why)
-    kept = step_times_s(rounds)
-    left_out = len(rounds.wall_s) - len(kept)
-    return observe_times(kept, left_out=left_out, started_at=started_at, with_error=with_error)
+    return observe_times(step_times_s(rounds), started_at=started_at, with_error=with_error)
 
 
-def observe_times(
-    step_times_s: Sequence[float], *, left_out: int = 0, started_at: str = "", with_error: bool = True
-) -> Observation:
+def observe_times(step_times_s: Sequence[float], *, started_at: str = "", with_error: bool = True) -> Observation:
     """The same of times that carry no marks, such as another project's rounds.
 
     :param step_times_s: one a round, in the order they were taken.
@@ -109,8 +103,6 @@ def observe_times(
     return Observation(
         value=median,
         error=_error(step_times_s) if with_error and len(step_times_s) >= LEAST_ROUNDS else None,
-        rounds=len(step_times_s),
-        left_out=left_out,
         outliers=sum(time >= OUTLIER * median for time in step_times_s),
         slowest=max(step_times_s) / median,
         started_at=started_at,
@@ -218,7 +210,7 @@ def observe_stats(stats: Stats, started_at: str) -> Observation:
     error, deviation = None, _deviation(stats)
     if rounds >= LEAST_ROUNDS and deviation is not None:
         error = min(1.0, MEDIAN_OVER_MEAN * deviation / stats.median_s / rounds**0.5)
-    return Observation(value=stats.median_s, error=error, rounds=rounds, left_out=0, started_at=started_at)
+    return Observation(value=stats.median_s, error=error, started_at=started_at)
 
 
 def _deviation(stats: Stats) -> float | None:

@@ -71,7 +71,7 @@ def observe_figure(figure: ComparedFigure, record: Record, started_at: str) -> t
     if not usable(value):
         raise Unusable(f"{figure.title} of {value:g} {figure.unit}: no ratio can be formed with it")
     error = figure.error(record)
-    return Observation(value=value, error=error, rounds=1, left_out=0, started_at=started_at), path
+    return Observation(value=value, error=error, started_at=started_at), path
 
 
 def _p99_error(record: Record) -> float | None:

@@ -35,8 +35,6 @@ def _cases(ratios: Sequence[float], scatter: float = 0.004) -> list[TwoSides]:
             number: Observation(
                 value=value * (1 + rng.gauss(0, scatter)),
                 error=0.001,
-                rounds=10,
-                left_out=0,
                 started_at=f"2026-11-20T{number:02}",
             )
             for number in range(first, first + COUNT)
@@ -85,7 +83,7 @@ def test_two_cases_have_no_common_factor() -> None:
 def test_sessions_that_have_too_few_of_the_cases_are_left_out() -> None:
     """One that has two cases alone says nothing of what all share: here it would double the factor's interval."""
     cases = _cases([1.5] * 6)
-    odd = Observation(value=40.0, error=0.001, rounds=10, left_out=0, started_at="2026-11-20T20")
+    odd = Observation(value=40.0, error=0.001, started_at="2026-11-20T20")
     with_odd = [(base, {**new, 20: odd}) if place < 2 else (base, new) for place, (base, new) in enumerate(cases)]
     found = _common(with_odd)
     assert found is not None

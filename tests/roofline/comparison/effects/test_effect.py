@@ -15,7 +15,7 @@ NOTHING = Prior(deviation=0.0, freedom=0.0, drift=0.0, hour_drift=0.0, unknown_e
 
 
 def session(step_time_s: float, error: float | None = 0.0, started_at: str = "") -> Observation:
-    return Observation(value=step_time_s, error=error, rounds=10, left_out=0, started_at=started_at)
+    return Observation(value=step_time_s, error=error, started_at=started_at)
 
 
 def side(*step_times_s: float) -> list[Observation]:

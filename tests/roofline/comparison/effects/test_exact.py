@@ -9,7 +9,7 @@ from roofline.comparison.observations.observation import Observation
 
 
 def _side(*values: float) -> list[Observation]:
-    return [Observation(value=value, error=None, rounds=1, left_out=0) for value in values]
+    return [Observation(value=value, error=None) for value in values]
 
 
 @pytest.mark.parametrize(

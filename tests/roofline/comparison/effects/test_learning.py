@@ -22,8 +22,6 @@ def _block(logs: Sequence[float], day: int = 1, error: float = 0.0, minutes: int
         Observation(
             value=math.exp(log),
             error=error,
-            rounds=20,
-            left_out=0,
             started_at=f"2026-11-{day:02}T{minutes * place // 60:02}:{minutes * place % 60:02}:00+00:00",
         )
         for place, log in enumerate(logs)
@@ -100,7 +98,7 @@ def test_too_few_sessions_tell_nothing() -> None:
 
 def test_sessions_of_unknown_time_are_left_out() -> None:
     """They may be of any hour."""
-    unknown = [Observation(value=1.0, error=0.0, rounds=20, left_out=0)] * 9
+    unknown = [Observation(value=1.0, error=0.0)] * 9
     assert learn({"a": [unknown]}, ASSUMED) is None
 
 

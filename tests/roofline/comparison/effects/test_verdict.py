@@ -127,8 +127,7 @@ def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
     def compared(sessions: int) -> Verdict:
         times = [1.0 + 0.002 * (-1) ** number for number in range(sessions)]
         base, new = (
-            [Observation(value=scale * time, error=0.001, rounds=10, left_out=0, started_at="") for time in times]
-            for scale in (1.0, change)
+            [Observation(value=scale * time, error=0.001, started_at="") for time in times] for scale in (1.0, change)
         )
         return judge([effect_of(base, new)], [0.02], [0.99])[0]
 
