@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from roofline.machine.roof_choice import BEYOND_PUBLISHED, Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
@@ -302,15 +302,11 @@ def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
             series.setdefault(_series(record), []).append((index, record))
     found: list[Flag | None] = [None] * len(records)
     for members in series.values():
-        best: tuple[float, int] | None = None
-        in_order = sorted(members, key=lambda member: member[1].case.batch)
-        for batch, same_batch in groupby(in_order, key=lambda member: member[1].case.batch):
-            rates = [(index, record, throughput(record)) for index, record in same_batch]
-            if best is not None:
-                for index, record, rate in rates:
-                    found[index] = None if rate is None else _cliff(record, rate, best)
-            measures = [(rate, batch) for _, record, rate in rates if rate is not None and record.valid]
-            best = max((*measures, *((best,) if best is not None else ())), default=None)
+        rates = [(rate, one.case.batch) for _, one in members if one.valid and (rate := throughput(one)) is not None]
+        for index, record in members:
+            own, smaller = throughput(record), [one for one in rates if one[1] < record.case.batch]
+            if own is not None and smaller:
+                found[index] = _cliff(record, own, max(smaller))
     return tuple(found)
 
 
