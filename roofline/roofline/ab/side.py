@@ -165,21 +165,22 @@ def _of_revisions(
 ) -> list[Side]:
     repository = Repository(here)
     top = repository.top
-    commits = repository.find(base), repository.present() if new is None else repository.find(new)
+    ids = repository.find(base), repository.find(new or "HEAD")
+    commits = ids[0][:8], repository.present() if new is None else ids[1][:8]
     if commits[0] == commits[1] and pythons[0] == pythons[1]:
         what = "the working tree, which has no changes," if new is None else f"--new {new}"
         raise CannotMeasure(
             f"--base {base} and {what} are the same commit {commits[0]}: there is nothing to compare. "
             "To try the gate on unchanged code: roofline selftest"
         )
-    roots = [stack.enter_context(repository.worktree(commits[0], folder / "base"))]
-    roots.append(top if new is None else stack.enter_context(repository.worktree(commits[1], folder / "new")))
+    roots = [stack.enter_context(repository.worktree(ids[0], folder / "base"))]
+    roots.append(top if new is None else stack.enter_context(repository.worktree(ids[1], folder / "new")))
     below = here.relative_to(top)
     for root, revision in zip(roots, (base, new), strict=True):
         if not (root / below).is_dir():
             raise CannotMeasure(f"{revision} has no folder {below}. Run it from one that is in both revisions.")
     return [
-        Side(name=name, what=what, root=root, folder=root / below, tree=top, python=python, commit=str(commit))
+        Side(name=name, what=what, root=root, folder=root / below, tree=top, python=python, commit=commit)
         for name, what, root, python, commit in zip(
             SIDES, (base, new or "the working tree"), roots, pythons, commits, strict=True
         )
@@ -208,7 +209,7 @@ def _of_pythons(pythons: tuple[str, str], here: Path) -> list[Side]:
 
 def _commit(root: Path) -> str:
     try:
-        return str(Repository(root).present())
+        return Repository(root).present()
     except GitError:
         return ""
 

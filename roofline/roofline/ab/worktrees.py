@@ -7,29 +7,11 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 
 class GitError(RuntimeError):
     """Git can't do it. The message tells what it said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """The commit of a tree, and changes beside it, which are measured, too.
-
-    :param changed: files of the commit that were changed, added or removed.
-    :param untracked: files that git doesn't know and doesn't ignore.
-    """
-
-    id: str
-    changed: bool = False
-    untracked: bool = False
-
-    def __str__(self) -> str:
-        more = {"uncommitted changes": self.changed, "untracked files": self.untracked}
-        return " and ".join((self.id[:8], *(words for words, there in more.items() if there)))
 
 
 class Repository:
@@ -42,29 +24,32 @@ class Repository:
         self._folder = folder
         self.top = Path(os.path.realpath(self._git("rev-parse", "--show-toplevel")))
 
-    def find(self, revision: str) -> Commit:
-        """:raises GitError: there is no such commit."""
+    def find(self, revision: str) -> str:
+        """The id of its commit.
+
+        :raises GitError: there is no such commit.
+        """
         try:
-            return Commit(self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"))
+            return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         except GitError as error:
             shallow = self._git("rev-parse", "--is-shallow-repository") == "true"
             advice = " The clone is shallow: fetch the history it is in (actions/checkout: fetch-depth: 0)."
             raise GitError(f"no commit {revision!r} in {self.top}.{advice if shallow else ''}") from error
 
-    def reachable(self, commit: Commit) -> frozenset[str]:
+    def reachable(self, commit: str) -> frozenset[str]:
         """List the ids of the commit and of all before it."""
-        return frozenset(self._git("rev-list", commit.id).split())
+        return frozenset(self._git("rev-list", commit).split())
 
-    def present(self) -> Commit:
-        """Describe the user's tree."""
+    def present(self) -> str:
+        """Describe the user's tree: its commit, and what else is measured."""
         # Whatever the user's own settings have it show.
         shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
         lines = self._git("status", *shown).splitlines()
-        untracked = [line for line in lines if line.startswith("?? ")]
-        return Commit(self.find("HEAD").id, changed=len(lines) > len(untracked), untracked=bool(untracked))
+        kinds = sorted({"untracked files" if line.startswith("?? ") else "uncommitted changes" for line in lines})
+        return " and ".join((self.find("HEAD")[:8], *kinds))
 
     @contextmanager
-    def worktree(self, commit: Commit, folder: Path) -> Iterator[Path]:
+    def worktree(self, commit: str, folder: Path) -> Iterator[Path]:
         """The commit's tree with its submodules in ``folder``, which must not exist or be empty, until the block is
         left. The submodules are taken from the user's own checkouts of them; nothing is fetched.
 
@@ -72,10 +57,10 @@ class Repository:
         """
         try:
             with ExitStack() as stack:
-                self._git("worktree", "add", "--detach", "--quiet", str(folder), commit.id)
+                self._git("worktree", "add", "--detach", "--quiet", str(folder), commit)
                 for path, id in self._submodules(commit).items():
                     own = self._submodule(path, id, commit)
-                    stack.enter_context(own.worktree(Commit(id), folder / path))
+                    stack.enter_context(own.worktree(id, folder / path))
                 yield Path(os.path.realpath(folder))
         finally:
             # Also after a checkout that was cut off, of which git knows from its first moment on, but removes nothing
@@ -87,14 +72,14 @@ class Repository:
         # Twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
         self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
 
-    def _submodules(self, commit: Commit) -> Mapping[str, str]:
+    def _submodules(self, commit: str) -> Mapping[str, str]:
         """The commit of each, by its path in the tree."""
         entries = [
-            entry.partition("\t") for entry in self._git("ls-tree", "-r", "-z", "--full-tree", commit.id).split("\0")
+            entry.partition("\t") for entry in self._git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0")
         ]
         return {path: about.split()[2] for about, _, path in entries if about.startswith("160000 ")}
 
-    def _submodule(self, path: str, id: str, of: Commit) -> Repository:
+    def _submodule(self, path: str, id: str, of: str) -> Repository:
         """The user's own repository of it.
 
         :raises GitError: it isn't checked out, or hasn't this commit.
@@ -110,7 +95,7 @@ class Repository:
         except GitError as error:
             why = str(error)
         raise GitError(
-            f"{of} has the submodule {path} at {id[:8]}, and it can't be taken from your tree: {why} Check it out "
+            f"{of[:8]} has the submodule {path} at {id[:8]}, and it can't be taken from your tree: {why} Check it out "
             f"there (git submodule update --init --recursive; git -C {path} fetch), or check the revision out yourself,"
             " its submodules included, and give the folder (--base-path, --new-path)."
         )

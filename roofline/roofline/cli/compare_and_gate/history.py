@@ -124,7 +124,7 @@ def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
     try:
         repository = Repository(Path())
         revision = repository.find(since)
-        found += [{revision.id}, repository.reachable(revision)]
+        found += [{revision}, repository.reachable(revision)]
     except GitError as error:
         why = f" {str(error).removesuffix('.')}. Run it in the repository, or give the id of a result's commit."
     if not any(measured.keys() & commits for commits in found):
