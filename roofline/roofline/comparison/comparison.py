@@ -123,8 +123,8 @@ def _judged_by(learned: Mapping[Identity, Learned], family: Sequence[JudgedCase]
     """Let the cases take what was learned of their machines, where their sessions scatter no more than that."""
     used: dict[Identity, Learned] = {}
     for machine, tells in learned.items():
-        cases = [one for one in family if one.machine == machine]
-        priors = [tells.of(one.key) for one in cases]
+        cases = [one for one in family if one.match.machine == machine]
+        priors = [tells.of((one.match.id, one.match.test)) for one in cases]
         if holds((one.effect for one in cases if isinstance(one.effect, Effect)), priors):
             used[machine] = tells
             for one, prior in zip(cases, priors, strict=True):
@@ -150,7 +150,7 @@ def _common(
     assumed = FIGURES[settings.figure].prior
     by_machine: dict[Identity, list[JudgedCase]] = {}
     for one in family if assumed is not None else ():
-        by_machine.setdefault(one.machine, []).append(one)
+        by_machine.setdefault(one.match.machine, []).append(one)
     found: dict[Identity, CommonFactor] = {}
     for machine, cases in by_machine.items():
         prior = learned[machine].prior if machine in learned else assumed
@@ -165,7 +165,7 @@ def _common(
         if factor is not None:
             found[machine] = factor
             for place, (one, own) in enumerate(zip(cases, factor.own, strict=True)):
-                one.beside(own, apart=place in factor.apart)
+                one.own, one.apart = own, place in factor.apart
     return found
 
 

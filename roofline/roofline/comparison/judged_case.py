@@ -21,9 +21,8 @@ from roofline.comparison.effects.verdict import (
     Verdict,
 )
 from roofline.comparison.observations.observation import Observation
-from roofline.comparison.observations.runs import Identity, changed_roofs
+from roofline.comparison.observations.runs import changed_roofs
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
-from roofline.comparison.sides.earlier_sessions import CaseKey
 from roofline.comparison.sides.matching import MatchedCase
 from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.text.units import significant, some_of
@@ -155,63 +154,51 @@ def measured(middle: SideSummary, side: Sequence[SessionResult], figure: FigureN
 
 
 class JudgedCase:
-    """A matched case on its way to its verdict."""
+    """A matched case on its way to its verdict. ``own`` and ``apart`` are those of `Compared`."""
 
     def __init__(self, case: MatchedCase, settings: Settings) -> None:
-        base, new = _summary(case.base), _summary(case.new)
-        self._match, self._settings, self._figure = case, settings, FIGURES[settings.figure]
-        self.effect = self._effect(self._figure.prior)
-        self.least = max(settings.least_effect, settings.floor_s / base.value)
-        self._as = partial(
-            Compared,
-            match=case,
-            least=self.least,
-            effect=self.effect,
-            base=base,
-            new=new,
-            figure=settings.figure,
-        )
-        self._base, self._new = base, new
+        self.match, self._settings, self._figure = case, settings, FIGURES[settings.figure]
+        self._base, self._new = _summary(case.base), _summary(case.new)
+        self.least = max(settings.least_effect, settings.floor_s / self._base.value)
+        self.own: Effect | None = None
+        self.apart = False
+        self.judge_by(self._figure.prior)
 
-    def _effect(self, prior: Prior | None) -> Effect | ExactChange:
-        before, now = _observations(self._match.base), _observations(self._match.new)
-        return exact_change(before, now) if prior is None else effect_of(before, now, prior)
-
-    @property
-    def machine(self) -> Identity:
-        return self._match.machine
-
-    @property
-    def key(self) -> CaseKey:
-        return self._match.id, self._match.test
-
-    def judge_by(self, prior: Prior) -> None:
-        """Take what is known of the case's scatter from ``prior``."""
-        self.effect = self._effect(prior)
-        self._as = partial(self._as, effect=self.effect)
+    def judge_by(self, prior: Prior | None) -> None:
+        """Take what is known of the case's scatter from ``prior``; None for a figure that has none."""
+        before, now = _observations(self.match.base), _observations(self.match.new)
+        self.effect: Effect | ExactChange
+        self.effect = exact_change(before, now) if prior is None else effect_of(before, now, prior)
 
     @property
     def sessions(self) -> TwoSides:
         """What each session of either side says, by its file."""
         base, new = (
             {seen.run.file: seen.observation for seen in side if seen.observation is not None}
-            for side in (self._match.base, self._match.new)
+            for side in (self.match.base, self.match.new)
         )
         return base, new
 
-    def beside(self, own: Effect | None, *, apart: bool) -> None:
-        """Take the case's own effect beside a change that all cases share."""
-        self._as = partial(self._as, own=own, apart=apart)
-
     def compared(self, verdict: Verdict) -> Compared:
+        found = partial(
+            Compared,
+            match=self.match,
+            least=self.least,
+            effect=self.effect,
+            base=self._base,
+            new=self._new,
+            figure=self._settings.figure,
+            own=self.own,
+            apart=self.apart,
+        )
         if (bimodal := self._bimodal()) is not None:
-            return self._as(outcome="inconclusive", why=bimodal)
-        if verdict.kind == "same" and any(one.side == "new" for one in self._match.missing):
-            why = f"no difference that matters, but not in every session: {self._match.why_missing}"
-            return self._as(outcome="inconclusive", why=why)
+            return found(outcome="inconclusive", why=bimodal)
+        if verdict.kind == "same" and any(one.side == "new" for one in self.match.missing):
+            why = f"no difference that matters, but not in every session: {self.match.why_missing}"
+            return found(outcome="inconclusive", why=why)
         if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
-            return self._as(outcome="not comparable", why=changed)
-        return self._as(
+            return found(outcome="not comparable", why=changed)
+        return found(
             outcome=self._figure.outcome(verdict.kind),
             why=verdict.why,
             by_figures=verdict.by_figures,
@@ -223,7 +210,7 @@ class JudgedCase:
         changed = math.log(self._new.value / self._base.value)
         if self._settings.by == "time" or abs(changed) >= math.log1p(self.least):
             return None
-        if not changed_roofs([one.run for one in self._match.base], [one.run for one in self._match.new]):
+        if not changed_roofs([one.run for one in self.match.base], [one.run for one in self.match.new]):
             return None
         return (
             f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
@@ -235,7 +222,7 @@ class JudgedCase:
 
         They can where every round of one side took longer than any of the other: whichever cluster is meant.
         """
-        base, new = self._match.base, self._match.new
+        base, new = self.match.base, self.match.new
         for name, side in (("baseline", base), ("new", new)):
             found = [one for one in side if one.bimodal]
             if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
