@@ -186,9 +186,8 @@ def _side_of_knee(placement: Placement) -> Bound:
         if placement.cache_resident:
             return _undetermined("cache-resident", "the data stays in the last-level cache, whose roof is not known")
         return _undetermined("no memory roof", "no memory roof to compare the intensity with")
-    seen = (
-        f"{_range(low, high)} FLOP/byte, knee {significant(knee)} ({placement.memory_level}; {placement.work_source})"
-    )
+    ends = " to ".join(dict.fromkeys(map(significant, (low, high))))
+    seen = f"{ends} FLOP/byte, knee {significant(knee)} ({placement.memory_level}; {placement.work_source})"
     if low >= knee * (1 + KNEE_MARGIN):
         return Bound(kind="compute", why="above the knee", evidence=seen)
     if high <= knee * (1 - KNEE_MARGIN):
@@ -198,10 +197,6 @@ def _side_of_knee(placement: Placement) -> Bound:
     if low <= knee <= high and beyond:
         return _undetermined(STRADDLES, seen)
     return _undetermined(NEAR_KNEE, seen)
-
-
-def _range(low: float, high: float) -> str:
-    return significant(low) if low == high else f"{significant(low)} to {significant(high)}"
 
 
 def _undetermined(why: str, evidence: str) -> Bound:

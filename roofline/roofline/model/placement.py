@@ -22,7 +22,7 @@ from roofline.machine.roof_choice import Roofs
 from roofline.model.counter_values import counters_of, unit_fails
 from roofline.model.speed_of_light import memory_byte_per_s, winograd_saving
 from roofline.schema.amounts import usable
-from roofline.schema.record import Record, Timing
+from roofline.schema.record import Record
 from roofline.timing.step_time import undisturbed
 
 HOST_BOUND_DEVICE_SHARE = 0.70
@@ -99,7 +99,10 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
         )
     if record.timing is None or not usable(record.timing.step_time_s):
         return Placement(provenance="none", why_not="no step time")
-    time_s, basis, share = _time(record.timing, busy_share(record))
+    share, time_s = busy_share(record), record.timing.step_time_s
+    basis: TimeBasis = "wall"
+    if share is not None and share < HOST_BOUND_DEVICE_SHARE:
+        basis, time_s = "device", time_s * share
     flop, flop_source = _flop(record)
     if flop is None:
         why = "the work was not counted" if record.work is None else "no FLOPs counted"
@@ -170,12 +173,6 @@ def busy_share(record: Record) -> float | None:
         return None
     wall, device = (sum(undisturbed(series, rounds.disturbed)) for series in (rounds.wall_s, rounds.device_s))
     return device / wall if usable(wall) and usable(device) else None
-
-
-def _time(timing: Timing, share: float | None) -> tuple[float, TimeBasis, float | None]:
-    if share is not None and share < HOST_BOUND_DEVICE_SHARE:
-        return timing.step_time_s * share, "device", share
-    return timing.step_time_s, "wall", share
 
 
 def _flop(record: Record) -> tuple[float | None, FlopSource | None]:

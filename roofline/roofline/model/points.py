@@ -148,11 +148,12 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
     notes saying so.
     """
     chosen: dict[tuple[str, ...], Point] = {}
-    dropped: dict[str, int] = {}
+    dropped = Counter[str]()
     for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        key = (point.result.machine_key, point.result.machine_label, *_device(point), *point.workload)
+        device = ("", "") if point.device is None else (point.device.kind, point.device.name)
+        key = (point.result.machine_key, point.result.machine_label, *device, *point.workload)
         if key in chosen:
-            dropped[point.result.machine_label] = dropped.get(point.result.machine_label, 0) + 1
+            dropped[point.result.machine_label] += 1
         chosen[key] = point
     kept = set(map(id, chosen.values()))
     notes = tuple(
@@ -232,7 +233,3 @@ def _checked(point: Point) -> Record | None:
     """The record with the flags found by now, so that an invalid row is no measure for its neighbours."""
     record = point.benchmark.record
     return None if record is None else replace(record, flags=point.flags)
-
-
-def _device(point: Point) -> tuple[str, str]:
-    return ("", "") if point.device is None else (point.device.kind, point.device.name)
