@@ -189,13 +189,15 @@ def measure_in_turns(
                 cases[found.test] = _with(cases[found.test], found)
                 report(_progress(cases[found.test], found))
         cases = judge_cases(cases, rules)
+    loaded = ((name, first_hellos[name]) for name in SIDES)
+    versions = [f"{name}: Python {one.python}, torch {one.torch}, plugin {one.plugin}" for name, one in loaded]
     return AbResult(
         sides=sides,
         rules=rules,
         arguments=tuple(arguments),
         cases=tuple(cases.values()),
         hellos=first_hellos,
-        notes=(*code.lines(), *_versions(first_hellos)),
+        notes=(*code.lines(), *versions),
     )
 
 
@@ -271,10 +273,3 @@ def _progress(case: AbCase, found: TurnsOfTest) -> str:
     if isinstance(pair, str):
         return f"  {case.case}: {pair}"
     return f"  {case.case}: {pair.turns} turns a side, new/base {100 * math.expm1(pair.log_ratio):+.2f} %"
-
-
-def _versions(hellos: Mapping[SideName, Hello]) -> list[str]:
-    return [
-        f"{name}: Python {hellos[name].python}, torch {hellos[name].torch}, plugin {hellos[name].plugin}"
-        for name in SIDES
-    ]

@@ -66,11 +66,8 @@ class Repository:
             # Also after a checkout that was cut off, of which git knows from its first moment on, but removes nothing
             # where it isn't complete.
             shutil.rmtree(folder, ignore_errors=True)
-            self._forget(folder)
-
-    def _forget(self, folder: Path) -> None:
-        # Twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
-        self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
+            # Forced twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
+            self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
 
     def _submodules(self, commit: str) -> Mapping[str, str]:
         """The commit of each, by its path in the tree."""

@@ -158,18 +158,16 @@ def setup_differences(base: Iterable[Mapping[str, str]], new: Iterable[Mapping[s
     )
 
 
-def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
+    found: dict[str, dict[str, None]] = {}
     for setup in setups:
         for name, value in setup.items():
-            values = found.setdefault(name, [])
-            if value not in values:
-                values.append(value)
+            found.setdefault(name, {})[value] = None
     return found
 
 
-def _listed(values: Sequence[str]) -> str:
-    return " and ".join(values) if values else _UNTOLD
+def _listed(values: Iterable[str]) -> str:
+    return " and ".join(values) or _UNTOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

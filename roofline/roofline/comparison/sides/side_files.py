@@ -98,7 +98,8 @@ def read_side(
         run = run_of(result)
         runs.append(run)
         rows = [_shared(one, cases) for one in session_results(result, run, by, devices, figure)]
-        seen += _last_of_each(rows)
+        # Of a test that was measured again, as after a failure, the last: its rows are no sessions of their own.
+        seen += {(row.id, row.test): row for row in rows}.values()
         repeated += _repeated(run, rows)
     if not runs:
         reasons = (*skipped, *unreadable)
@@ -139,11 +140,6 @@ def _shared(seen: SessionResult, cases: dict[str, Case]) -> SessionResult:
         return seen
     known = cases.setdefault(seen.id, seen.case)
     return replace(seen, case=known) if known == seen.case else seen
-
-
-def _last_of_each(rows: Iterable[SessionResult]) -> Iterable[SessionResult]:
-    """Of a test that a run measured again, as after a failure, the last row: its rows are no sessions of their own."""
-    return {(row.id, row.test): row for row in rows}.values()
 
 
 def _repeated(run: Run, rows: Sequence[SessionResult]) -> Iterable[str]:
