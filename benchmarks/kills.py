@@ -72,7 +72,7 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
             )
 
         return (
-            kill("a run", 3 if quick else 30, lambda folder, moment: _by_a_run(folder, [], moment, case_s)),
+            kill("a run", 1 if quick else 30, lambda folder, moment: _by_a_run(folder, [], moment, case_s)),
             kill(
                 "xdist's controller",
                 1 if quick else 15,
