@@ -17,7 +17,7 @@ import pytest
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.asserted_bounds import not_held
 from pytest_roofline.session.results_file import ResultsError, with_short_parameters
-from pytest_roofline.session.run import Run
+from pytest_roofline.session.run import Run, new_rows
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json
 from roofline.text.units import some_of
@@ -179,8 +179,7 @@ class SessionHooks:
         records = [stats.extra_info[KEY] for stats in run.stats]
         rows = {
             place: row
-            for place, record in enumerate(records)
-            if place >= len(self._saved) or record is not self._saved[place]
+            for place in new_rows(records, self._saved)
             for row in self._document([run.stats[place]])["benchmarks"]
         }
         reasons, finished = len(run.not_measured), len(run.finished)

@@ -326,6 +326,11 @@ class Run:
             self.roofs.ledger.drop(record.case.id.removeprefix("roof-"))
 
 
+def new_rows(records: Sequence[Any], seen: Sequence[Any]) -> list[int]:
+    """Find the places of records that were added, or replaced, since some were seen."""
+    return [place for place, record in enumerate(records) if place >= len(seen) or record is not seen[place]]
+
+
 _ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")
 
 

@@ -16,7 +16,7 @@ import pytest
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.asserted_bounds import NotAsExpected, assert_bounds
 from pytest_roofline.session.results_file import dumps, with_short_parameters
-from pytest_roofline.session.run import Run
+from pytest_roofline.session.run import Run, new_rows
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import Session
@@ -56,14 +56,11 @@ class GivesGains:
         """What is new, as JSON."""
         run = self._run
         records = [stats.extra_info[KEY] for stats in run.stats]
-        places = [
-            place
-            for place, record in enumerate(records)
-            if place >= len(self._records) or record is not self._records[place]
-        ]
         counts = {name: getattr(run, name) for name in _COUNTS}
         gained = {
-            "rows": {place: row for place in places for row in self._rows_of(run.stats[place])},
+            "rows": {
+                place: row for place in new_rows(records, self._records) for row in self._rows_of(run.stats[place])
+            },
             "session": to_json(
                 Session(
                     started_at="",
