@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "history": history_rates.run,
     "report": report_speed.run,
     "kills": kills.run,
+    "journal": kills.journal,
     "workers": two_workers.run,
     "store": store_scale.run,
 }

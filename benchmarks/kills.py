@@ -52,13 +52,7 @@ class KillError(RuntimeError):
 def run(*, quick: bool) -> tuple[Figure, ...]:
     moments = random.Random(20261129)
     with tempfile.TemporaryDirectory() as name:
-        whole = Path(name, "whole")
-        start = time.perf_counter()
-        _end(_forked(whole, ARGUMENTS), whole, codes=(0,))
-        case_s = (time.perf_counter() - start) / CASES
-        if (found := len(_measured(whole))) != CASES:
-            raise KillError(f"a run that was not killed has {found} of {CASES} cases")
-        saving = tuple(map(float, Path(whole, "saving").read_text().split()))
+        case_s = _whole(Path(name, "whole"))
 
         def kill(what: str, times: int, lost_by_one: Callable[[Path, float], int]) -> Figure:
             lost = 0
@@ -83,8 +77,29 @@ def run(*, quick: bool) -> tuple[Figure, ...]:
                 1 if quick else 15,
                 lambda folder, moment: _by_a_worker(folder, moment, case_s, moments),
             ),
-            Figure(name="writing the journal, a case", unit="s", samples=saving, at_most=0.005),
         )
+
+
+def journal(*, quick: bool) -> tuple[Figure, ...]:  # noqa: ARG001 - it is quick
+    """Measure what a finished case costs to be kept."""
+    with tempfile.TemporaryDirectory() as name:
+        whole = Path(name, "whole")
+        _whole(whole)
+        saving = tuple(map(float, Path(whole, "saving").read_text().split()))
+    return (Figure(name="writing the journal, a case", unit="s", samples=saving, at_most=0.005),)
+
+
+def _whole(folder: Path) -> float:
+    """Let a run come to its end; seconds a case.
+
+    :raises KillError: it lacks a case.
+    """
+    start = time.perf_counter()
+    _end(_forked(folder, ARGUMENTS), folder, codes=(0,))
+    took_s = time.perf_counter() - start
+    if (found := len(_measured(folder))) != CASES:
+        raise KillError(f"a run that was not killed has {found} of {CASES} cases")
+    return took_s / CASES
 
 
 def _by_a_run(folder: Path, more: Sequence[str], moment: float, case_s: float) -> int:
