@@ -218,7 +218,9 @@ def test_a_loss_that_was_not_finite_in_between_is_disproved() -> None:
         watch()
     check = proof.check_finite(step, watch)
     assert (check.status, check.evidence) == ("failed", "loss not finite after 2 of 4 rounds, first 2")
-    assert proof.check_finite(step).status == "passed"
+    passed = proof.check_finite(step)
+    assert passed.status == "passed"
+    assert passed.evidence.startswith("the last loss (1), ")
 
 
 def test_outputs_are_found_in_mappings_and_sequences() -> None:

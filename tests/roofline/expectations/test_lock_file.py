@@ -32,31 +32,6 @@ def locked(case: str, floor: float | None = 0.25, device: str = "here", **of: An
     return Locked(expected=expected, evidence=("Locked from 1 session (s.json).", "above the\nknee"))
 
 
-def test_a_new_file() -> None:
-    """Evidence as a comment above each entry, what is expected below."""
-    text = text_of([locked("a"), locked("b", None)])
-    assert text.startswith("# Expected bounds: ")
-    assert text.endswith(
-        """
-# Locked from 1 session (s.json).
-# above the knee
-[[expected]]
-device = "here"
-case = "a"
-bound = "compute"
-min_fraction_of_roof = 0.25
-
-# Locked from 1 session (s.json).
-# above the knee
-[[expected]]
-device = "here"
-case = "b"
-bound = "compute"
-"""
-    )
-    assert [entry.min_fraction_of_roof for entry in parse(text, "e.toml")] == [0.25, None]
-
-
 def test_what_others_wrote_is_kept() -> None:
     """The same machine's same case is replaced in its place, a new one comes last, the rest stays to the letter."""
     text = text_of([locked("a"), locked("b")], HAND, "e.toml")
@@ -68,29 +43,6 @@ def test_what_others_wrote_is_kept() -> None:
     first, _, _ = HAND.partition('[[expected]]\ndevice = "here"')
     assert text.startswith(first)
     assert "launch" not in text
-
-
-def test_the_same_again_changes_nothing() -> None:
-    """Neither a new file nor an old one."""
-    for before in ("", HAND):
-        once = text_of([locked("a"), locked("b")], before, "e.toml")
-        assert text_of([locked("a"), locked("b")], once, "e.toml") == once
-
-
-def test_what_it_is_of_is_written() -> None:
-    """Machine and work, beside the names that choose."""
-    text = text_of([locked("a", fingerprint="0123abcd", workload_hash="ef456789")])
-    assert text.endswith(
-        """
-[[expected]]
-device = "here"
-fingerprint = "0123abcd"
-case = "a"
-workload_hash = "ef456789"
-bound = "compute"
-min_fraction_of_roof = 0.25
-"""
-    )
 
 
 def _of(text: str) -> list[tuple[str, str | None]]:
