@@ -58,9 +58,6 @@ _REMEDIES = (
 _SHOWN = 300
 """Characters of somebody else's line that a message repeats."""
 
-_NAMED = 8
-"""Messages that a refusal lists."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
@@ -145,10 +142,10 @@ class Lines:
         :raises ReadError: always.
         """
         path, text = self._path, self._text
-        said = "; ".join(list(self.errors)[:_NAMED])
-        again = "Run ncu anew without that error."
         if self.errors:
-            raise ReadError(f"{path}: no kernels in it, for ncu failed: {said} {remedy(said) or again}")
+            said = "; ".join(self.errors)
+            what_helps = remedy(said) or "Run ncu anew without that error."
+            raise ReadError(f"{path}: no kernels in it, for ncu failed: {said} {what_helps}")
         if _NO_KERNELS in text or self._headed:
             what = f"ncu says: {_NO_KERNELS}" if _NO_KERNELS in text else "a header and no row of a kernel"
             raise ReadError(

@@ -19,8 +19,6 @@ from roofline.profilers.ncu import csv_pages, rep_file
 from roofline.profilers.ncu.launches import Capture, Launch, in_range, join
 from roofline.profilers.ncu.values import Mark
 
-_REPORT = (".ncu-rep", b"NVR\0")
-
 
 def read(path: Path, decimal: Mark | None = None) -> Capture:
     """The launches of one file: what ``ncu --csv`` printed, or a report.
@@ -29,8 +27,7 @@ def read(path: Path, decimal: Mark | None = None) -> Capture:
     :raises ReadError: it can't be read, with file, line, what is wrong and what to give instead.
     """
     content = content_of(path)
-    suffix, magic = _REPORT
-    if path.suffix == suffix or content.startswith(magic):
+    if path.suffix == ".ncu-rep" or content.startswith(b"NVR\0"):
         return rep_file.parse(path)
     return csv_pages.parse(path, printed_text(content), decimal)
 
