@@ -46,6 +46,7 @@ from roofline.profilers.timeline import (
     direction,
     kernel_rows,
 )
+from roofline.text.units import scaled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +113,7 @@ def _kernels(database: Database, kernels: pd.DataFrame, graphs: pd.DataFrame) ->
     """:param graphs: whose kernels are in no row."""
     import pandas as pd
 
-    nodes = f"graph launches seen, no node detail ({len(graphs)} of them, {_seconds_of(graphs):.6g} s)."
+    nodes = f"graph launches seen, no node detail ({len(graphs)} of them, {scaled(_seconds_of(graphs), 's')})."
     if not len(kernels):
         reason = f"{nodes} {_HOW_TO_SEE_NODES}" if len(graphs) else f"no kernel was recorded. {HOW_TO_CAPTURE}"
         return (), Section(state="skipped", reason=reason)

@@ -261,7 +261,7 @@ _NODES = "Profile with --cuda-graph-trace=node to see the kernels in them."
         (
             {KERNELS: [], GRAPHS: [build.graph(start, start + 500) for start in range(0, 10_000, 1000)]},
             {},
-            ("skipped", f"graph launches seen, no node detail (10 of them, 5e-06 s). {_NODES}"),
+            ("skipped", f"graph launches seen, no node detail (10 of them, 5.00 µs). {_NODES}"),
             "partial",
         ),
         (
@@ -269,7 +269,7 @@ _NODES = "Profile with --cuda-graph-trace=node to see the kernels in them."
             {GEMM: 2e-6},
             (
                 "partial",
-                "shown are the kernels outside of graphs: graph launches seen, no node detail (1 of them, 1e-05 s)."
+                "shown are the kernels outside of graphs: graph launches seen, no node detail (1 of them, 10.0 µs)."
                 f" {_NODES}",
             ),
             "partial",
