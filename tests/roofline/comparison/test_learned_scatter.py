@@ -66,7 +66,7 @@ def test_files_that_can_not_be_read_are_counted(run: Run, sides: tuple[Path, Pat
 def test_sessions_of_the_sides_tell_nothing_twice(run: Run, sides: tuple[Path, Path]) -> None:
     """A store that holds both has nothing earlier."""
     base, new = sides
-    _, out, _ = run("check", new, "--baseline", base, "--learn-from", base, "--learn-from", new, "--width", 1000)
+    _, out, _ = run("check", new, "--baseline", base, "--learn-from", base, new, "--width", 1000)
     assert "Nothing learned of epyc-2cpu: it has no 5 earlier sessions of one commit" in out
 
 

@@ -18,14 +18,14 @@ from roofline.comparison.sides.session_observations import By
 
 
 class TwoSides(click.Command):
-    """A command whose arguments are the files of one side, and whose option takes those of the other.
+    """A command whose arguments are the files of one side, and whose options take those of the other.
 
-    ``NEW… --baseline BASE…``: the option takes all paths that follow it, the first behind a space or an equals sign.
-    Where no path comes before it, it takes one, and the rest are the arguments. It may be given several times.
+    ``NEW… --baseline BASE…``: such an option takes all paths that follow it, the first behind a space or an equals
+    sign. Where no path comes before it, it takes one, and the rest are the arguments. It may be given several times.
     """
 
-    def __init__(self, *arguments: Any, several: str, optional: str | None = None, **options: Any) -> None:
-        """:param several: name of the option, ``--baseline``.
+    def __init__(self, *arguments: Any, several: Sequence[str], optional: str | None = None, **options: Any) -> None:
+        """:param several: names of the options that take several paths.
         :param optional: name of an option whose value may be left out.
         """
         super().__init__(*arguments, **options)
@@ -45,7 +45,7 @@ class TwoSides(click.Command):
         }
         spread: list[str] = []
         paths = 0
-        taking = False
+        taking = ""
         rest = list(reversed(args))
         while rest:
             word = rest.pop()
@@ -53,11 +53,12 @@ class TwoSides(click.Command):
                 return [*spread, word, *reversed(rest)]
             if word.startswith("-") and word != "-":
                 spread.append(word)
-                taking = word.partition("=")[0] == self._several and paths > 0
+                name = word.partition("=")[0]
+                taking = name if name in self._several and paths > 0 else ""
                 if rest and word in with_value and not (word == self._optional and rest[-1].startswith("-")):
                     spread.append(rest.pop())
             elif taking:
-                spread += [self._several, word]
+                spread += [taking, word]
             else:
                 spread.append(word)
                 paths += 1
@@ -116,7 +117,7 @@ def judging_options(function: Command) -> Command:
             "--learn-from",
             multiple=True,
             type=INPUT,
-            metavar="RESULTS",
+            metavar="RESULTS...",
             help="Learn how far sessions of this machine scatter from its earlier ones, files, folders or a store,"
             " instead of assuming it.",
         ),

@@ -32,7 +32,7 @@ BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
 
 
-@click.command(cls=TwoSides, several="--baseline", optional="--expect")
+@click.command(cls=TwoSides, several=("--baseline", "--learn-from"), optional="--expect")
 @click.argument("new", nargs=-1, required=True, type=INPUT)
 @click.option(
     "--baseline", "base", multiple=True, type=INPUT, metavar="BASE...", help="Files or folders to compare with."

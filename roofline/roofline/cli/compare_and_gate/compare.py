@@ -18,7 +18,7 @@ from roofline.comparison.verdict_table import sentence, table
 from roofline.machine.published import DeviceTable
 
 
-@click.command(cls=TwoSides, several="--with")
+@click.command(cls=TwoSides, several=("--with", "--learn-from"))
 @click.argument("base", nargs=-1, required=True, type=INPUT)
 @click.option("--with", "new", multiple=True, required=True, type=INPUT, metavar="NEW...", help="Files or folders.")
 @judging_options

@@ -79,7 +79,7 @@ def _prices(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     return found
 
 
-@click.command(cls=TwoSides, several="--baseline")
+@click.command(cls=TwoSides, several=("--baseline",))
 @results_argument
 @_folder_option("report", "Folder for everything.")
 @click.option(
