@@ -155,8 +155,9 @@ def _nsys_export(path: Path) -> None:
             """
             CREATE TABLE StringIds (id INTEGER, value TEXT);
             INSERT INTO StringIds VALUES (1, 'ampere_sgemm_128x64_tn');
-            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, shortName INTEGER);
-            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 3000, 0, 1);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL
+                (start, end, deviceId, globalPid, streamId, correlationId, demangledName, shortName);
+            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 3000, 0, 0, 7, 1, 1, 1);
             """
         )
 
