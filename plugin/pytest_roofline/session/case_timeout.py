@@ -61,7 +61,7 @@ class CaseTimeout:
         reason = f"it was still running after {self._seconds:g} s ({self._flag})"
         self._run.case_failed(case_name(item), "timeout", reason, test=item.nodeid)
         self._run.finished.append(item.nodeid)
-        self._run.printed.append(f"stopped in {case_name(item)}: {reason}. {self._resume} leaves it out and goes on.")
+        self._run.printed.append(f"stopped in {case_name(item)}: {reason}.")
         if sys.platform == "win32":
             _thread.interrupt_main()
         else:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.config import spelled
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.asserted_bounds import not_held
 from pytest_roofline.session.results_file import ResultsError, with_short_parameters
@@ -113,6 +114,8 @@ class SessionHooks:
             wrong = True
         elif exitstatus == pytest.ExitCode.INTERRUPTED and not run.records:
             run.printed.append("no results: the run was stopped before its first case was measured.")
+        elif exitstatus == pytest.ExitCode.INTERRUPTED and (how_far := run.session().why_incomplete):
+            run.printed.append(f"{how_far}. {spelled(self._config, 'resume')} goes on with what is left.")
         if wrong:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):

@@ -102,8 +102,9 @@ def test_a_run_that_was_stopped_goes_on_with_the_case_it_was_in(
     assert stopped.suffix == ".json"
     monkeypatch.setenv("ENDS_IN", "c")
     monkeypatch.setenv("BY", str(by))
-    _, ran = resumed(three)
+    result, ran = resumed(three)
     assert ran == ["b", "c"]
+    result.stdout.fnmatch_lines(["*not run: test_c. --roofline-resume goes on with what is left."])
     monkeypatch.delenv("ENDS_IN")
     result, ran = resumed(three)
     assert (result.ret, ran) == (0, ["c"])
