@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.schema.record_json import strict
-from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.show.tables import Column, Dtype, Follow, Table, plain_value
 from roofline.text.printable import spreadsheet_text
 from roofline.text.units import unit_of
 
@@ -91,7 +91,8 @@ def frame_of(table: Table[Any]) -> pd.DataFrame:
 
 def frame(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> pd.DataFrame:
     """Make a frame of columns, each with the dtype it has, else with that of its values."""
-    return frame_of_values((column.name, _flat_values(map(column.get, rows)), column.dtype) for column in columns)
+    known: dict[str, list[Any]] = {}
+    return frame_of_values((column.name, _flat_values(column, rows, known), column.dtype) for column in columns)
 
 
 def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]]) -> pd.DataFrame:
@@ -111,9 +112,13 @@ def frame_of_values(columns: Iterable[tuple[str, list[Any], Dtype | Literal[""]]
     return made
 
 
-def _flat_values(found: Iterable[Any]) -> list[Any]:
-    """As `flat` and `plain_value` make each, and many times as quickly where all are plain."""
-    values = list(found)
+def _flat_values(column: Column[Any], rows: Sequence[Any], known: dict[str, list[Any]]) -> list[Any]:
+    """As `flat` and `plain_value` make each, and many times as quickly where all are plain.
+
+    :param known: as of `Follow.of_all`.
+    """
+    get = column.get
+    values = get.of_all(rows, known) if isinstance(get, Follow) else list(map(get, rows))
     kinds = {*map(type, values)}
     if not kinds <= _FLAT:
         return [flat(strict(value)) for value in values]

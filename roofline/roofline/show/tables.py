@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Generic, Literal, TypeVar
 
 from roofline.schema.record_json import strict
@@ -156,17 +157,34 @@ class Follow:
         self, path: str, roots: Mapping[str, Callable[[Any], Any]] | None = None, by: Callable[[Any], Any] | None = None
     ) -> None:
         first, *names = path.split(".")
+        paths = accumulate([first, *names], "{}.{}".format)
+        gets = [(roots or {}).get(first) or _part(first), *map(_part, names)]
         self.path = path
-        self._steps = [(roots or {}).get(first) or _part(first), *map(_part, names)]
+        self._steps = [*zip(paths, gets, strict=True)]
         self._by = by
 
     def __call__(self, row: Any) -> Any:
         value = row
-        for step in self._steps:
+        for _, get in self._steps:
             if value is None:
                 return None
-            value = step(value)
+            value = get(value)
         return value if value is None or self._by is None else self._by(value)
+
+    def of_all(self, rows: Sequence[Any], known: dict[str, list[Any]]) -> list[Any]:
+        """Get the values of many rows, each in a fraction of the time.
+
+        :param known: what stands on the way to them, by its path; other columns of the same rows need not look again.
+        """
+        found: Sequence[Any] = rows
+        for path, get in self._steps:
+            above, found = found, known.get(path, ())
+            if len(found) < len(above):
+                found = [None if value is None else get(value) for value in above]
+                if path != self._steps[-1][0]:
+                    known[path] = found
+        by = self._by
+        return [*found] if by is None else [None if value is None else by(value) for value in found]
 
 
 def _part(name: str) -> Callable[[Any], Any]:
