@@ -35,6 +35,9 @@ class Checked:
     def summarise(self, width: int, _height: int | None = None) -> bool:
         return self._shown and width > 0
 
+    def session(self) -> SimpleNamespace:
+        return SimpleNamespace(why_incomplete=None)
+
     def check(self, width: int) -> int:
         self.widths.append(width)
         return self._code
