@@ -26,6 +26,7 @@ class Checked:
         self.tried = 0
         self.not_called = 0
         self.bounds = None
+        self.file = None
         self.earlier = None
         self.records = [{}]
         self.widths: list[int] = []
@@ -34,9 +35,6 @@ class Checked:
 
     def summarise(self, width: int, _height: int | None = None) -> bool:
         return self._shown and width > 0
-
-    def session(self) -> SimpleNamespace:
-        return SimpleNamespace(why_incomplete=None)
 
     def check(self, width: int) -> int:
         self.widths.append(width)

@@ -114,7 +114,7 @@ class SessionHooks:
             wrong = True
         elif exitstatus == pytest.ExitCode.INTERRUPTED and not run.records:
             run.printed.append("no results: the run was stopped before its first case was measured.")
-        elif exitstatus == pytest.ExitCode.INTERRUPTED and (how_far := run.session().why_incomplete):
+        elif exitstatus == pytest.ExitCode.INTERRUPTED and run.file and (how_far := run.session().why_incomplete):
             run.printed.append(f"{how_far}. {spelled(self._config, 'resume')} goes on with what is left.")
         if wrong:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
