@@ -142,7 +142,7 @@ def _folder(name: str, package: str) -> str:
     [
         (ANALYSIS, "roofline", ["schema", "model", "cli"]),
         (ANALYSIS, "roofline.comparison", ["observations", "effects", "sides", "gate"]),
-        (ANALYSIS, "roofline.cli", ["messages", "parameters", "inputs", "output", "compare_and_gate", "read_results"]),
+        (ANALYSIS, "roofline.cli", ["console", "parameters", "inputs", "output", "compare_and_gate", "read_results"]),
         (ANALYSIS, "roofline.show", ["tables", "columns", "step", "reasons"]),
         (ANALYSIS, "roofline.plots", ["style", "layout", "rooflines", "image_files"]),
         (ANALYSIS, "roofline.report.page", ["cells", "parts", "page_data", "page_files"]),

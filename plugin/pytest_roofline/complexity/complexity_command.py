@@ -16,7 +16,7 @@ import click
 from pytest_roofline.complexity import project
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.cli.messages import tell
+from roofline.cli.console import tell
 from roofline.cli.output import emit
 from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.text.units import scaled

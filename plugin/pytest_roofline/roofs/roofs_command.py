@@ -14,7 +14,7 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
-from roofline.cli.messages import NoData, say
+from roofline.cli.console import NoData, say
 from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.show.tables import Column, Table, number, words

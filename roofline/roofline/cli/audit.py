@@ -8,8 +8,8 @@ import click
 
 from roofline.audits import RULES, SUFFIXES, audit, on_devices, read
 from roofline.audits.findings import findings_table, rules_table
+from roofline.cli.console import NoData, tell
 from roofline.cli.inputs import INPUT, devices_option
-from roofline.cli.messages import NoData, tell
 from roofline.cli.output import emit
 from roofline.cli.parameters import Number, Output, table_options, verbose_option
 from roofline.machine.published import DeviceTable

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
+from roofline.cli.console import WrongUsage
 from roofline.cli.inputs import devices_option
-from roofline.cli.messages import WrongUsage
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
 from roofline.machine.published import DeviceTable, PublishedDevice

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from roofline.cli.messages import NoData, WrongUsage, tell
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.parameters import Command
 from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.model.points import Point, place_all

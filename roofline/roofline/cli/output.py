@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 import click
 
+from roofline.cli.console import WrongUsage, echo, tell, terminal_width
 from roofline.cli.inputs import INPUT
-from roofline.cli.messages import WrongUsage, echo, tell, terminal_width
 from roofline.cli.parameters import Output
 from roofline.files import writing
 from roofline.show.export import LacksPyarrow, as_parquet, frame_of

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from roofline.cli.messages import LEAST_WIDTH, WIDTH
+from roofline.cli.console import LEAST_WIDTH, WIDTH
 from roofline.comparison.effects.verdict import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from roofline.show.tables import FORMATS, Format
 from roofline.text.printable import printable

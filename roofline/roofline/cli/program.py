@@ -95,7 +95,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ReadError as error:
-            from roofline.cli.messages import NoData
+            from roofline.cli.console import NoData
 
             raise NoData.of(error) from error
 
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("Aborted.", err=True)
         return 130
     except click.ClickException as error:
-        from roofline.cli.messages import tell_error
+        from roofline.cli.console import tell_error
 
         tell_error(error)
         return error.exit_code
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # Without a name: most likely a full disk behind standard output.
         what = "standard output: can't be" if error.filename is None else f"{error.filename}: can't be read or"
-        from roofline.cli.messages import tell
+        from roofline.cli.console import tell
 
         tell(f"Error: {what} written ({error.strerror or error}).")
         _discard_output()

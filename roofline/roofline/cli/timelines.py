@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.console import NoData, tell
 from roofline.cli.inputs import INPUT
-from roofline.cli.messages import NoData, tell
 from roofline.cli.output import emit, emit_text, refuse_overwriting
 from roofline.cli.parameters import Command, Output, table_options
 from roofline.files.decoding import ReadError

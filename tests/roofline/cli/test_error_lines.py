@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from roofline.cli.messages import WIDTH as KEY
-from roofline.cli.messages import tell
+from roofline.cli.console import WIDTH as KEY
+from roofline.cli.console import tell
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import TIMES

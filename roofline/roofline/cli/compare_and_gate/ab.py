@@ -14,8 +14,8 @@ from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
 from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
+from roofline.cli.console import NoData, tell
 from roofline.cli.inputs import INPUT
-from roofline.cli.messages import NoData, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.comparison.gate import judge

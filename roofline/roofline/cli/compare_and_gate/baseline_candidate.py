@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import click
 
+from roofline.cli.console import WrongUsage
 from roofline.cli.inputs import INPUT
-from roofline.cli.messages import WrongUsage
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, together
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.judged_case import Settings

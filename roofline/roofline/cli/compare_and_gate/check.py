@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import INPUT, devices_option, read_sessions
-from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_text
 from roofline.cli.parameters import STDOUT, Output, OutputFile, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, compare_paths

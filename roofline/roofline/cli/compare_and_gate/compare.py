@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
+from roofline.cli.console import NoData
 from roofline.cli.inputs import INPUT, devices_option
-from roofline.cli.messages import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.comparison.comparison import compare_paths

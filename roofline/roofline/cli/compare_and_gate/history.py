@@ -12,8 +12,8 @@ import click
 
 from roofline.ab.worktrees import GitError, Repository
 from roofline.cli.compare_and_gate.baseline_candidate import confidence_option, least_effect_option
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
-from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.comparison.gate import judge

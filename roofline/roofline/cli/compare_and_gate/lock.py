@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import devices_option, read_sessions, results_argument
-from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit_text
 from roofline.cli.parameters import Number, OutputFile
 from roofline.expectations.fraction import of_several_commits

@@ -12,7 +12,7 @@ from roofline.ab.aa_test import not_compared, selftest_cases, selftest_table, sl
 from roofline.ab.cases import Rules, measure_in_turns
 from roofline.ab.side import check_arguments
 from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
-from roofline.cli.messages import NoData, tell
+from roofline.cli.console import NoData, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import SHARE, Output, table_options
 

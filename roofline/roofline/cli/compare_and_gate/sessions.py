@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.console import NoData
 from roofline.cli.inputs import devices_option, read_sessions, results_argument
-from roofline.cli.messages import NoData
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
 from roofline.comparison.observations.scatter import sessions_table

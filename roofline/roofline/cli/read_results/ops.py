@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import INPUT, devices_option, listed_cases, named_case, read_points
-from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.machine.published import DeviceTable

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from roofline.cli.compare_and_gate.baseline_candidate import TwoSides
+from roofline.cli.console import NoData, WrongUsage, say, tell
 from roofline.cli.inputs import INPUT, devices_option, named_case, read_points, read_results, results_argument
-from roofline.cli.messages import NoData, WrongUsage, say, tell
 from roofline.cli.output import emit, unwritable, write_free
 from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, width_option
 from roofline.comparison.comparison import compare_paths

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.console import NoData, WrongUsage, say, tell, tell_error
 from roofline.cli.inputs import INPUT, devices_option, read_points, read_results, results_argument
-from roofline.cli.messages import NoData, WrongUsage, say, tell, tell_error
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.files.decoding import ReadError

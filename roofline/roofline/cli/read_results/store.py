@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import INPUT, devices_option, results_argument
-from roofline.cli.messages import NoData, WrongUsage, tell
 from roofline.cli.output import emit, unwritable
 from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.files.places import shown
