@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
 
@@ -42,6 +44,13 @@ def test_cases_are_tests_with_change_and_interval(run: Run, tmp_path: Path) -> N
     ]
     assert float(values["change_low"] or 0) < float(values["change"] or 0) < float(values["change_high"] or 0)
     assert slower.get("time") == values["new_step_time_s"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_what_is_slower_is_reported_though_the_file_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    base, new = sessions.side(tmp_path / "base", {"a": 0.1}), sessions.side(tmp_path / "new", {"a": 0.15}, first=10)
+    code, _, err = run("check", *new, "--baseline", *base, "--junit", "/dev/full")
+    assert (code, "slower: a-train-b32-fp32" in err, "/dev/full: can't be written" in err) == (2, True, True)
 
 
 def test_a_check_that_compares_nothing_is_an_error(run: Run, tmp_path: Path) -> None:

@@ -81,10 +81,10 @@ def check(context: click.Context, /, output: Output, junit: Path | None, **asked
         )
     judged = judge_results(**asked)
     emit(judged.tables(output, verbose=asked["verbose"]), output)
-    if junit is not None:
-        write_text(junit, junit_of(judged.comparison, judged.gate))
     for message in judged.gate.messages:
         tell(message)
+    if junit is not None:
+        write_text(junit, junit_of(judged.comparison, judged.gate))
     context.exit(judged.gate.exit_code)
 
 
