@@ -22,7 +22,6 @@ class Row(msgspec.Struct):
 
     name: str
     fullname: str | None = None
-    group: str | None = None
     stats: dict[str, Any] = {}
     extra_info: dict[str, msgspec.Raw] | None = None
     params: dict[str, Any] | None = None
@@ -58,7 +57,6 @@ def stats_of(row: Row, *, with_times: bool) -> Stats:
         total_s=_number(stats.get("total")),
         iterations_per_s=_number(stats.get("ops")),
         rounds=_number(stats.get("rounds")),
-        iterations=_number(stats.get("iterations")),
         round_times_s=tuple(map(_number, times)) if with_times and isinstance(times, list) else None,
         unit=next((unit for one in units if (unit := string(one))), None),
     )

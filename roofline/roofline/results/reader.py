@@ -248,7 +248,6 @@ def _benchmark(row: Row, path: str, index: int) -> Benchmark:
     return Benchmark(
         name=row.name,
         fullname=row.fullname or row.name,
-        group=row.group or None,
         # The rounds of a record have the same times, with all that is known of them.
         stats=stats_of(row, with_times=record is None),
         record=record,

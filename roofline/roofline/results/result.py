@@ -25,7 +25,6 @@ class Benchmark:
 
     name: str
     fullname: str
-    group: str | None
     stats: Stats
     record: Record | None
     fault: str | None = None

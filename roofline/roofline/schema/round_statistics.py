@@ -24,6 +24,5 @@ class Stats:
     total_s: float | None = None
     iterations_per_s: float | None = None
     rounds: float | None = None
-    iterations: float | None = None
     round_times_s: tuple[float | None, ...] | None = None
     unit: str | None = None

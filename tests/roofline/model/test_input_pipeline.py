@@ -50,7 +50,7 @@ def row(
         ),
     )
     stats = Stats(mean_s=step_s, stddev_s=0.0)
-    return Benchmark(name=record.case.id, fullname=record.case.id, group=None, stats=stats, record=record)
+    return Benchmark(name=record.case.id, fullname=record.case.id, stats=stats, record=record)
 
 
 def verdict(*rows: Benchmark) -> LoaderVerdict:

@@ -95,7 +95,7 @@ def test_a_number_that_no_float_holds_is_missing_wherever_it_stands(tmp_path: Pa
     """However it is written, and in the place of a text, too: neither infinite, nor the end of its row or file."""
     content = build.document([build.timed()], of=build.session(), on=build.machine())
     row, session = content["benchmarks"][0], content[KEY]
-    content["version"] = content["datetime"] = row["fullname"] = row["group"] = row["unit"] = "HERE"
+    content["version"] = content["datetime"] = row["fullname"] = row["unit"] = "HERE"
     session["wall_s"] = row["stats"]["mean"] = "HERE"
     row["extra_info"][KEY]["timing"] |= {"margin": "HERE", "warmup_s": "HERE"}
     path = tmp_path / "a.json"
@@ -103,13 +103,13 @@ def test_a_number_that_no_float_holds_is_missing_wherever_it_stands(tmp_path: Pa
     result = read_file(path)
     (benchmark,) = result.benchmarks
     assert (result.pytest_benchmark_version, result.written_at, result.session and result.session.wall_s) == (None,) * 3
-    assert (benchmark.fullname, benchmark.group, benchmark.stats.unit) == (benchmark.name, None, None)
+    assert (benchmark.fullname, benchmark.stats.unit) == (benchmark.name, None)
     assert benchmark.stats.mean_s is None
     assert benchmark.record is not None
     assert benchmark.record.timing is not None
     assert benchmark.record.timing.margin is None
     assert math.isnan(benchmark.record.timing.warmup_s)
-    in_row = ("fullname", "group", "unit", "stats.mean")
+    in_row = ("fullname", "unit", "stats.mean")
     in_timing = ("margin", "warmup_s")
     assert sorted(result.nonfinite) == sorted(
         [

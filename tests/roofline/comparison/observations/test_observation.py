@@ -133,7 +133,6 @@ def _stats(**changes: Any) -> Stats:
         "max_s": 0.101,
         "iterations_per_s": 10.0,
         "rounds": 5.0,
-        "iterations": 1.0,
         **changes,
     }
     return Stats(**values)
