@@ -9,7 +9,7 @@ from roofline.comparison.gate import Found, lines_of_unreadable
 from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.outcome import Checked, CheckedBound, Verdict
-from roofline.machine.roof_choice import LOUD_SPREAD
+from roofline.machine.roof_choice import BUSY_SPREAD
 from roofline.model.bounds import NEAR_KNEE, STRADDLES, input_share, launch_s
 from roofline.model.points import Point
 from roofline.schema.expected import Expected
@@ -233,5 +233,5 @@ def _doubtful_roofs(point: Point) -> str | None:
     if published:
         table = "; ".join(published)
         return f"its roofs are those of a device table ({table}), and another table has others: measure them"
-    apart = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in roofs if (roof.spread or 0.0) > LOUD_SPREAD)
+    apart = ", ".join(f"{roof.name} by {percent(roof.spread)}" for roof in roofs if (roof.spread or 0.0) > BUSY_SPREAD)
     return f"the roofs were measured on a busy machine (their samples differ: {apart})" if apart else None

@@ -21,7 +21,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from roofline.comparison.observations.runs import rate
 from roofline.comparison.sides.matching import TOO_MANY
 from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
 from roofline.expectations.outcome import (
@@ -41,7 +40,7 @@ from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.session import Session
 from roofline.show.machines import Machine, machine_of
-from roofline.text.units import percent
+from roofline.text.units import percent, scaled
 
 
 def check_results(
@@ -180,8 +179,8 @@ def _changed_roofs(expected: Expected, point: Point) -> list[str]:
     """The roofs that have another value than the expectation was locked under, with both values."""
     old = dict(expected.roofs)
     return [
-        f"{roof.name} {rate(roof)} ({'measured' if roof.source == 'measured' else roof.detail}),"
-        f" locked under {rate(replace(roof, value=old[roof.name]))} ({expected.roofs_source})"
+        f"{roof.name} {scaled(roof.value, roof.unit)} ({'measured' if roof.source == 'measured' else roof.detail}),"
+        f" locked under {scaled(old[roof.name], roof.unit)} ({expected.roofs_source})"
         for roof in bounding(point)
         if roof.name in old and not math.isclose(roof.value, old[roof.name], rel_tol=1e-9)
     ]

@@ -16,7 +16,7 @@ from roofline.schema.record import Device
 from roofline.schema.session import Roof, RoofKind
 from roofline.text.units import percent, scaled
 
-LOUD_SPREAD = 0.10
+BUSY_SPREAD = 0.10
 """A roof whose samples differ by more was measured while something else used the machine."""
 
 BEYOND_PUBLISHED = 1.25
@@ -141,15 +141,14 @@ def doubts(roofs: Iterable[Roof], published: Iterable[Roof] = ()) -> dict[str, s
         if roof.source != "measured":
             continue
         whys = [roof.disturbed] if roof.disturbed is not None else []
-        if (roof.spread or 0.0) > LOUD_SPREAD:
+        if (roof.spread or 0.0) > BUSY_SPREAD:
             whys.append(f"its samples differ by {percent(roof.spread)}")
-        peak = peaks.get((roof.kind, roof.name))
-        unit = "FLOP/s" if roof.kind == "flop" else "B/s"
+        value, peak = scaled(roof.value, roof.unit), peaks.get((roof.kind, roof.name))
         if peak is not None and roof.value > BEYOND_PUBLISHED * peak:
-            whys.append(f"{scaled(roof.value, unit)}, {scaled(peak, unit)} are published")
+            whys.append(f"{value}, {scaled(peak, roof.unit)} are published")
         slower = _NEXT_LEVEL.get(roof.name) if roof.kind == "byte" else None
         if slower in bandwidths and roof.value < bandwidths[slower]:
-            whys.append(f"{scaled(roof.value, unit)}, less than {slower}'s {scaled(bandwidths[slower], unit)}")
+            whys.append(f"{value}, less than {slower}'s {scaled(bandwidths[slower], roof.unit)}")
         if whys:
             found[roof.name] = whys
     return {name: ", ".join(whys) for name, whys in found.items()}

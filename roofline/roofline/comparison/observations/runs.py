@@ -313,9 +313,4 @@ def _ends(roofs: Sequence[Roof]) -> tuple[float, float]:
 
 
 def _value(roofs: Sequence[Roof]) -> str:
-    return rate(replace(roofs[0], value=statistics.median(roof.value for roof in roofs)))
-
-
-def rate(roof: Roof) -> str:
-    """A roof's value in words: ``4.98 TFLOP/s``."""
-    return scaled(roof.value, "FLOP/s" if roof.kind == "flop" else "B/s")
+    return scaled(statistics.median(roof.value for roof in roofs), roofs[0].unit)
