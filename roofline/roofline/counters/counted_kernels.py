@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.quantities import LEVELS
 from roofline.machine.roof_choice import Roofs
-from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
+from roofline.model.bounds import side_of_knee
 from roofline.model.counter_values import TENSOR, counters_of, roof_name, tensor_share
-from roofline.model.operations import Limit
+from roofline.model.operations import Limit, concluded, not_by_roofs
 from roofline.schema.amounts import usable, usable_amount, usable_or_zero
 from roofline.schema.record import KernelCounters, Record
 
@@ -144,15 +144,8 @@ def _limit(
     if isinstance(traffic, str):
         return "undetermined", traffic
     (compute_s, units), (memory_s, level) = arithmetic, traffic
-    if max(compute_s, memory_s, launches_s) < FAR_BELOW * time_s:
-        return "undetermined", "far below its roofs"
-    if launches_s > max(compute_s, memory_s):
-        return "launch", "launches take longer"
-    if compute_s >= memory_s * (1 + KNEE_MARGIN):
-        return "compute", units
-    if compute_s <= memory_s * (1 - KNEE_MARGIN):
-        return "memory", level
-    return "undetermined", "within 15 % of the knee"
+    limit = not_by_roofs(time_s, max(compute_s, memory_s), launches_s)
+    return limit or concluded(side_of_knee(compute_s, memory_s), units, level)
 
 
 def _arithmetic(by_pipe: Mapping[str, float] | None, roofs: Roofs) -> tuple[float, str] | str:

@@ -43,6 +43,7 @@ STRADDLES = "range straddles the knee"
 NEAR_KNEE = "within 15 % of the knee"
 
 Kind = Literal[BoundClass, "undetermined"]
+Side = Literal["compute", "memory", "knee"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,15 @@ def launch_s(record: Record, roofs: Roofs) -> float | None:
     if latency is None or not record.operations:
         return None
     return latency * sum(operation.calls for operation in record.operations)
+
+
+def side_of_knee(compute: float, memory: float) -> Side:
+    """Tell what limits where one of two is larger by `KNEE_MARGIN` or more: the time of the arithmetic and that of the
+    traffic, or an intensity and the knee. Else it is the ``knee``.
+    """
+    if compute >= memory * (1 + KNEE_MARGIN):
+        return "compute"
+    return "memory" if compute <= memory * (1 - KNEE_MARGIN) else "knee"
 
 
 def _unusable(record: Record, flags: Sequence[Flag]) -> Bound | None:
@@ -188,9 +198,9 @@ def _side_of_knee(placement: Placement) -> Bound:
         return _undetermined("no memory roof", "no memory roof to compare the intensity with")
     ends = " to ".join(dict.fromkeys(map(significant, (low, high))))
     seen = f"{ends} FLOP/byte, knee {significant(knee)} ({placement.memory_level}; {placement.work_source})"
-    if low >= knee * (1 + KNEE_MARGIN):
+    if side_of_knee(low, knee) == "compute":
         return Bound(kind="compute", why="above the knee", evidence=seen)
-    if high <= knee * (1 - KNEE_MARGIN):
+    if side_of_knee(high, knee) == "memory":
         where = "last-level cache" if placement.memory_level == "llc" else "DRAM"
         return Bound(kind="memory", why=f"below the knee ({where})", evidence=seen)
     beyond = low < knee * (1 - KNEE_MARGIN) or high > knee * (1 + KNEE_MARGIN)

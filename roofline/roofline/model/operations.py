@@ -1,6 +1,6 @@
 """Break a step's time down: every operation against its own speed of light, and what bounds it.
 
-The bound of an operation, from its measured time t, its least times by the roofs (see `sol.least`) and
+The bound of an operation, from its measured time t, its least times by the roofs (see `speed_of_light.least`) and
 launches = calls x launch latency; the first rule that applies decides:
 
 1. No time seen, or no speed of light of the step: **undetermined**.
@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Literal
 
 from roofline.machine.roof_choice import Roofs
-from roofline.model.bounds import FAR_BELOW, KNEE_MARGIN
+from roofline.model.bounds import FAR_BELOW, NEAR_KNEE, Side, side_of_knee
 from roofline.model.speed_of_light import Least, SpeedOfLight, least
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Device, Operation, OutsideTime, Profile, Record
@@ -236,35 +236,36 @@ def _limit(
         return "undetermined", "no speed of light"
     if bound.compute_s is None:
         return "undetermined", f"no compute roof for {operation.dtype}"
-    if max(bound.time_s, launches_s) < FAR_BELOW * time_s:
-        return "undetermined", "far below its roofs"
-    if launches_s > bound.time_s:
-        return "launch", "launches take longer"
+    if (limit := not_by_roofs(time_s, bound.time_s, launches_s)) is not None:
+        return limit
     dram = roofs.value("byte", "dram")
-    from_dram = _side(bound.compute_s, operation.byte / dram) if dram else None
+    from_dram = side_of_knee(bound.compute_s, operation.byte / dram) if dram else None
     if bound.level == "dram":
-        return _concluded(from_dram)
-    from_cache = None if bound.memory_s is None else _side(bound.compute_s, bound.memory_s)
+        return concluded(from_dram)
+    from_cache = None if bound.memory_s is None else side_of_knee(bound.compute_s, bound.memory_s)
     if from_cache == from_dram or from_cache == "memory":
-        return _concluded(from_cache)
+        return concluded(from_cache)
     if from_cache is None:
         # Whatever the cache's rate, it is no less than DRAM's.
         return ("compute", "arithmetic") if from_dram == "compute" else ("undetermined", "the cache has no roof")
     return "undetermined", "depends on the cache"
 
 
-def _side(compute_s: float, memory_s: float) -> Literal["compute", "memory", "knee"]:
-    if compute_s >= memory_s * (1 + KNEE_MARGIN):
-        return "compute"
-    return "memory" if compute_s <= memory_s * (1 - KNEE_MARGIN) else "knee"
+def not_by_roofs(time_s: float, least_s: float, launches_s: float) -> tuple[Limit, str] | None:
+    """Give the limit of what the roofs don't limit, by its least time under them; None of what they may."""
+    if max(least_s, launches_s) < FAR_BELOW * time_s:
+        return "undetermined", "far below its roofs"
+    return ("launch", "launches take longer") if launches_s > least_s else None
 
 
-def _concluded(side: Literal["compute", "memory", "knee"] | None) -> tuple[Limit, str]:
+def concluded(side: Side | None, arithmetic: str = "arithmetic", traffic: str = "traffic") -> tuple[Limit, str]:
+    """Give the limit on a side of the knee.
+
+    :param arithmetic: the reason of what arithmetic limits; ``traffic`` likewise.
+    """
     if side == "compute":
-        return "compute", "arithmetic"
-    if side == "memory":
-        return "memory", "traffic"
-    return "undetermined", "within 15 % of the knee"
+        return "compute", arithmetic
+    return ("memory", traffic) if side == "memory" else ("undetermined", NEAR_KNEE)
 
 
 def _byte_low(operation: Operation, device: Device) -> float:
