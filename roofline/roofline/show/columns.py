@@ -114,6 +114,11 @@ def _spaced(word: str) -> str:
     return word.replace("_", " ")
 
 
+def short_bound(kind: str) -> str:
+    """A kind of bound where space is short."""
+    return "undet." if kind == "undetermined" else kind
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
@@ -364,7 +369,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("fraction_of_compute_roof", "% of peak", "placement.fraction_of_compute", percent_of),
     _seconds("speed_of_light_s", "speed of light", "sol.time_s"),
     _number("fraction_of_speed_of_light", "% of\nSOL", "fraction_of_sol", percent_of, drop=1),
-    replace(_kind("bound", "bound", "bound.kind"), narrow=lambda kind: "undet." if kind == "undetermined" else kind),
+    replace(_kind("bound", "bound", "bound.kind"), narrow=short_bound),
     _text("bound_why", "why", "bound.why"),
     _text("bound_evidence", "evidence", "bound.evidence"),
     replace(_truth("plottable", "placed", lambda point: point.why_not_drawn is None), right=True),

@@ -14,7 +14,7 @@ from roofline.model.operations import exceeds
 from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Record
-from roofline.show.columns import between, notes_of, pick
+from roofline.show.columns import between, notes_of, pick, short_bound
 from roofline.show.step import step_notes
 from roofline.show.step.step_notes import about_busy, kernel
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
@@ -258,7 +258,7 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     # Of the levels the one that is farthest from DRAM gives way first.
     *(number(level, BY_NAME[level].title, f"counted.byte.{level}", prefixed, drop=n) for n, level in enumerate(LEVELS)),
     *map(_intensity, LEVELS),
-    words("bound", get=_bound, narrow=lambda limit: "undet." if limit == "undetermined" else limit, dtype="category"),
+    words("bound", get=_bound, narrow=short_bound, dtype="category"),
     words("bound_why", "why", "counted.why"),
     *pick("valid", "file", of="point"),
 )

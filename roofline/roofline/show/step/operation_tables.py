@@ -17,7 +17,7 @@ from roofline.model.operations import (
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
 from roofline.schema.record import OutsideTime, Profile
-from roofline.show.columns import notes_of, pick
+from roofline.show.columns import notes_of, pick, short_bound
 from roofline.show.step import step_notes
 from roofline.show.tables import Column, Table, number, seconds, share, topped, words
 from roofline.text.units import percent_of, prefixed, significant
@@ -291,12 +291,7 @@ _MEASURED = (
     seconds("speed_of_light_s", "SOL", "least_s", drop=1),
     share("fraction_of_speed_of_light", "% of\nSOL", _fraction),
     seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
-    words(
-        "bound",
-        get=_bound,
-        narrow=lambda text: text.partition(" ")[0].replace("undetermined", "undet."),
-        dtype="category",
-    ),
+    words("bound", get=_bound, narrow=lambda text: short_bound(text.partition(" ")[0]), dtype="category"),
 )
 _TIMES = tuple(column.name for column in _MEASURED[:-1])
 _COUNTED = (
