@@ -10,11 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from roofline.model.bounds import INPUT_SHARE, input_share
-from roofline.model.point_flags import throughput
 from roofline.results.result import ResultFile
 from roofline.schema.record import Record
 from roofline.text.units import counted, percent, significant
-from roofline.timing.step_time import mostly_disturbed
+from roofline.timing.step_time import mostly_disturbed, throughput
 
 TEST = "input_pipeline"
 """``case.config["test"]`` of a step that was measured for this comparison."""

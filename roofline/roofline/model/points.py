@@ -15,12 +15,13 @@ from roofline.machine.roof_choice import Roofs, roofs_of
 from roofline.model.bounds import Bound, judge
 from roofline.model.operations import Breakdown, break_down
 from roofline.model.placement import Placement, place
-from roofline.model.point_flags import cliffs, derived, series_flags, throughput
+from roofline.model.point_flags import cliffs, derived
+from roofline.model.round_flags import series_flags
 from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
 from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Flag, Mode, Record
-from roofline.timing.step_time import plain_step_time_s, plain_times_s
+from roofline.timing.step_time import plain_step_time_s, plain_times_s, throughput
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,6 +84,13 @@ def left_out(rounds: Rounds) -> int | None:
     return len(rounds.wall_s) - len(undisturbed(rounds.wall_s, rounds.disturbed)) if has_times(rounds) else None
 
 
+def throughput(record: Record) -> float | None:
+    """Samples per second, by the wall; None without a usable time or number of samples."""
+    if record.timing is None or not usable(record.timing.step_time_s) or record.case.samples_per_step < 1:
+        return None
+    return record.case.samples_per_step / record.timing.step_time_s
+
+
 def _deviation(values: Sequence[float]) -> float:
     """Standard deviation of a sample, as `statistics.stdev` has it to some 15 digits, in a tenth of its time."""
     mean = statistics.fmean(values)

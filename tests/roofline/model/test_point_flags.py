@@ -8,7 +8,8 @@ import pytest
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
-from roofline.model.point_flags import cliffs, derived, drift, series_flags
+from roofline.model.point_flags import cliffs, derived
+from roofline.model.round_flags import drift, series_flags
 from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.record import (
     Check,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
-from roofline.model.point_flags import bimodal, disproved, faster_than_peak, oversubscribed, usable_step_times
+from roofline.model.point_flags import disproved, faster_than_peak, oversubscribed
+from roofline.model.round_flags import bimodal, usable_step_times
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Flag, Record, Rounds
