@@ -24,7 +24,7 @@ from roofline.plots.style import DARK, NoFigure, Style, show_as_written, style_o
 from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability
 from roofline.schema.record import Mode
-from roofline.show.machines import machine_names, machine_of
+from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.show.step.step_notes import heading
 from roofline.text.units import some_of
 

@@ -39,7 +39,7 @@ from roofline.model.points import Point, cases, place_all, points_of
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.session import Session
-from roofline.show.machines import Machine, machine_of
+from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.text.units import percent, scaled
 
 

@@ -27,7 +27,7 @@ from roofline.expectations.outcome import lost
 from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected
-from roofline.show.machines import Machine, machine_of
+from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.text.units import percent
 
 LEAST_SAFETY = 0.10

@@ -11,7 +11,7 @@ from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import setup_of
 from roofline.comparison.observations.scatter import left_out_notes, observations
 from roofline.model.points import Point, cases
-from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.cases.machines_table import Machine, machine_names, machine_of
 
 _COMMIT = 10
 """Characters of a commit that are shown."""

@@ -17,7 +17,7 @@ from roofline.plots.rooflines.roofline_content import drawable
 from roofline.plots.style import Form, NoFigure, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
-from roofline.show.machines import Machine, by_machine, machine_names, machine_of, roofs_alone
+from roofline.show.cases.machines_table import Machine, by_machine, machine_names, machine_of, roofs_alone
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
 from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
-from roofline.show.machines import machine_names, machine_of
+from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.text.units import counted
 from roofline.timing.step_time import has_times, plain_times_s
 

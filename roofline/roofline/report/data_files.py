@@ -9,13 +9,13 @@ from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
+from roofline.report.costs import Cost
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
-from roofline.show.costs import Cost
+from roofline.show.cases.machines_table import machine_of, machines_table
+from roofline.show.cases.point_tables import all_roofs_table, metrics_table, points_table
 from roofline.show.export import as_parquet
-from roofline.show.machines import machine_of, machines_table
-from roofline.show.point_tables import all_roofs_table, metrics_table, points_table
 from roofline.show.step.kernel_tables import kernels_table
 from roofline.show.step.operation_tables import operations_table, taken_apart
 from roofline.show.tables import Table

@@ -17,17 +17,17 @@ from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
 from roofline.report.changes import changes_figure
 from roofline.report.comment import comment
+from roofline.report.costs import Cost, costs_table
 from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_tables, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
-from roofline.show.costs import Cost, costs_table
+from roofline.show.cases.machines_table import machine_of, machines_table
+from roofline.show.cases.point_tables import run_tables
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of
-from roofline.show.machines import machine_of, machines_table
-from roofline.show.point_tables import run_tables
 from roofline.show.tables import Table
 from roofline.text.units import counted, some_of
 

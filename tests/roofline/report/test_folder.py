@@ -16,11 +16,11 @@ from roofline.files import writing
 from roofline.machine.published import load
 from roofline.model.points import points_of
 from roofline.report import data_files, folder
+from roofline.report.costs import costs_table
 from roofline.report.data_files import csv_tables
 from roofline.report.folder import Extras
 from roofline.report.page.page_files import LacksPageLibraries
 from roofline.results.reader import read_file
-from roofline.show.costs import costs_table
 from roofline.show.export import LacksPyarrow, csv_of
 from tests.roofline import build
 from tests.roofline.conftest import Run

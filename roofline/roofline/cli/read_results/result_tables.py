@@ -14,10 +14,10 @@ from roofline.files.decoding import ReadError
 from roofline.machine.published import DeviceTable
 from roofline.model.points import cases, points_of
 from roofline.results import journal
+from roofline.show.cases.machines_table import machines_table
+from roofline.show.cases.point_tables import metrics_table, points_table, run_tables
+from roofline.show.cases.scaling_table import scaling_table
 from roofline.show.environment import environment
-from roofline.show.machines import machines_table
-from roofline.show.point_tables import metrics_table, points_table, run_tables
-from roofline.show.scaling_table import scaling_table
 from roofline.text.units import counted
 
 

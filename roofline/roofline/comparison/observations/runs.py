@@ -20,7 +20,7 @@ from roofline.comparison.observations.observation import disturbed_session, roun
 from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
-from roofline.show.machines import told_apart
+from roofline.show.cases.machines_table import told_apart
 from roofline.text.units import minute, scaled, some_of
 
 

@@ -17,7 +17,7 @@ from roofline.comparison.observations.observation import (
     rounds_of,
 )
 from roofline.model.points import Point, cases
-from roofline.show.machines import Machine, machine_names, machine_of
+from roofline.show.cases.machines_table import Machine, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import counted, significant
 from roofline.timing.step_time import mostly_disturbed

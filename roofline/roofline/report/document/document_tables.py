@@ -12,9 +12,9 @@ from typing import Any
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
+from roofline.show.cases.machines_table import machine_column, machine_names, machine_of
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
 from roofline.show.environment import MACHINE_COLUMNS
-from roofline.show.machines import machine_column, machine_names, machine_of
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import prefixed, significant
 

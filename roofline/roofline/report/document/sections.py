@@ -15,9 +15,9 @@ from roofline.report.document.conclusions import sentences
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
+from roofline.show.cases.machines_table import Machine, by_machine, machine_names, machines_table, roofs_alone
+from roofline.show.cases.point_tables import roofs_table
 from roofline.show.columns import days_of, run_name
-from roofline.show.machines import Machine, by_machine, machine_names, machines_table, roofs_alone
-from roofline.show.point_tables import roofs_table
 from roofline.show.render import render
 from roofline.show.step.operation_tables import cases_table, taken_apart
 from roofline.show.tables import Table, plain_value

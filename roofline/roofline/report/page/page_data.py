@@ -13,6 +13,7 @@ from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
 from roofline.plots.variability import has_rounds
+from roofline.report.costs import costs_table
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
@@ -22,11 +23,18 @@ from roofline.report.page.parts.remarks import attention_table
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
+from roofline.show.cases.machines_table import (
+    Machine,
+    Row,
+    by_machine,
+    machine_names,
+    machine_of,
+    machines_table,
+    roofs_alone,
+)
+from roofline.show.cases.point_tables import roofs_table
 from roofline.show.columns import days_of, parameters_of, pick
-from roofline.show.costs import costs_table
 from roofline.show.environment import MACHINE_COLUMNS, environment_parts
-from roofline.show.machines import Machine, Row, by_machine, machine_names, machine_of, machines_table, roofs_alone
-from roofline.show.point_tables import roofs_table
 from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words

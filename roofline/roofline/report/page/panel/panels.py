@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
+from roofline.show.cases.machines_table import machine_of
 from roofline.show.columns import pick, run_name
-from roofline.show.machines import machine_of
 from roofline.show.tables import Column, words
 from roofline.text.units import counted, minute
 

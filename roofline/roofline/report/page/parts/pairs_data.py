@@ -13,8 +13,8 @@ from roofline.plots.style import has_ready_data
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
+from roofline.show.cases.machines_table import by_machine, machine_column
 from roofline.show.columns import pick
-from roofline.show.machines import by_machine, machine_column
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
 

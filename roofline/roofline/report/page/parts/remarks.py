@@ -9,8 +9,8 @@ from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
 from roofline.model.points import Point, cases, newest
 from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
+from roofline.show.cases.machines_table import Machine, machine_names, machine_of, roofs_alone
 from roofline.show.columns import run_name
-from roofline.show.machines import Machine, machine_names, machine_of, roofs_alone
 from roofline.show.tables import Column, Table, words
 from roofline.text.units import counted, percent, signed, some_of
 

@@ -16,8 +16,8 @@ from roofline.plots.style import NoFigure, style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
+from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.show.columns import pick
-from roofline.show.machines import Machine, machine_of
 from roofline.show.tables import Column
 from roofline.text.units import minute, percent, signed
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
+from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.show.columns import pick
-from roofline.show.machines import machine_names, machine_of
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
 from roofline.timing.readings import energy_j_per_sample

@@ -15,7 +15,7 @@ from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, HostCounters, Process, Record, Rounds
 from roofline.schema.session import NotMeasured, Roof
-from roofline.show.point_tables import (
+from roofline.show.cases.point_tables import (
     metrics_table,
     points_table,
     roofs_table,

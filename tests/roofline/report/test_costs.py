@@ -7,7 +7,7 @@ from pathlib import Path
 
 from roofline.machine.published import load
 from roofline.model.points import points_of
-from roofline.show.costs import costs_table
+from roofline.report.costs import costs_table
 from roofline.show.export import json_of
 from tests.roofline import build
 
