@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
-from roofline.show.cases.point_tables import RoofOfFile, all_roofs_table
+from roofline.show.cases.roof_tables import RoofOfFile, all_roofs_table
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
 from roofline.show.environment import machine_columns
 from roofline.show.export import PANDAS_TIME, frame, frame_of, frame_of_values

@@ -31,7 +31,8 @@ from roofline.schema.record import (
     Uncovered,
 )
 from roofline.show.cases.machines_table import machines_table
-from roofline.show.cases.point_tables import metrics_table, points_table, summary_table
+from roofline.show.cases.point_tables import metrics_table, points_table
+from roofline.show.cases.summary_tables import summary_table
 from roofline.show.render import render
 from roofline.show.step.kernel_tables import kernel_table, kernels_table, reconciliation_table
 from roofline.show.step.operation_tables import (

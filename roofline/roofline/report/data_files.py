@@ -14,7 +14,8 @@ from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
 from roofline.show.cases.machines_table import machine_of, machines_table
-from roofline.show.cases.point_tables import all_roofs_table, metrics_table, points_table
+from roofline.show.cases.point_tables import metrics_table, points_table
+from roofline.show.cases.roof_tables import all_roofs_table
 from roofline.show.export import as_parquet
 from roofline.show.step.kernel_tables import kernels_table
 from roofline.show.step.operation_tables import operations_table, taken_apart

@@ -25,7 +25,7 @@ from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
 from roofline.show.cases.machines_table import machine_of, machines_table
-from roofline.show.cases.point_tables import run_tables
+from roofline.show.cases.summary_tables import run_tables
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of
 from roofline.show.tables import Table

@@ -17,7 +17,8 @@ from roofline.model.points import Point, points_of
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import KEY, Flag, Record, Rounds
-from roofline.show.cases.point_tables import metrics_table, points_table, summary_table
+from roofline.show.cases.point_tables import metrics_table, points_table
+from roofline.show.cases.summary_tables import summary_table
 from roofline.show.render import render
 from roofline.text.units import significant
 from roofline.timing.margin import MarginEstimator

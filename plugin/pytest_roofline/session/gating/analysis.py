@@ -53,7 +53,7 @@ def summary(results: Path, width: int, height: int | None = None) -> list[str]:
     from roofline.machine.published import load
     from roofline.model.points import points_of
     from roofline.results.reader import read_file
-    from roofline.show.cases.point_tables import run_tables, tables_that_fit
+    from roofline.show.cases.summary_tables import run_tables, tables_that_fit
 
     result = read_file(results)
     points = points_of(result, load(None))

@@ -15,8 +15,9 @@ from roofline.machine.published import DeviceTable
 from roofline.model.points import cases, points_of
 from roofline.results import journal
 from roofline.show.cases.machines_table import machines_table
-from roofline.show.cases.point_tables import metrics_table, points_table, run_tables
+from roofline.show.cases.point_tables import metrics_table, points_table
 from roofline.show.cases.scaling_table import scaling_table
+from roofline.show.cases.summary_tables import run_tables
 from roofline.show.environment import environment
 from roofline.text.units import counted
 

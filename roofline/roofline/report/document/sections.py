@@ -16,7 +16,7 @@ from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
 from roofline.show.cases.machines_table import Machine, by_machine, machine_names, machines_table, roofs_alone
-from roofline.show.cases.point_tables import roofs_table
+from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import days_of, run_name
 from roofline.show.render import render
 from roofline.show.step.operation_tables import cases_table, taken_apart

@@ -32,7 +32,7 @@ from roofline.show.cases.machines_table import (
     machines_table,
     roofs_alone,
 )
-from roofline.show.cases.point_tables import roofs_table
+from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import days_of, parameters_of, pick
 from roofline.show.environment import MACHINE_COLUMNS, environment_parts
 from roofline.show.reasons import why_missing

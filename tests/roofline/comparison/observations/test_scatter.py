@@ -17,7 +17,8 @@ from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Flag, Record, Rounds
 from roofline.schema.session import SessionSet
-from roofline.show.cases.point_tables import metrics_table, points_table, summary_table
+from roofline.show.cases.point_tables import metrics_table, points_table
+from roofline.show.cases.summary_tables import summary_table
 from roofline.show.environment import environment
 from roofline.show.render import render
 from roofline.show.tables import Table

@@ -15,15 +15,9 @@ from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, HostCounters, Process, Record, Rounds
 from roofline.schema.session import NotMeasured, Roof
-from roofline.show.cases.point_tables import (
-    metrics_table,
-    points_table,
-    roofs_table,
-    run_tables,
-    summary_table,
-    tables_that_fit,
-    telling,
-)
+from roofline.show.cases.point_tables import metrics_table, points_table
+from roofline.show.cases.roof_tables import roofs_table
+from roofline.show.cases.summary_tables import run_tables, summary_table, tables_that_fit, telling
 from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
