@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from roofline.frames import Results
+from roofline.model.machines import machine_names
 from roofline.model.points import Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.layout import Panel, draw_around, width_of
@@ -24,7 +25,6 @@ from roofline.plots.style import DARK, NoFigure, Style, show_as_written, style_o
 from roofline.plots.throughput import MODES, Throughput, modes_of
 from roofline.plots.variability import Variability
 from roofline.schema.record import Mode
-from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.show.step.step_notes import heading
 from roofline.text.units import some_of
 
@@ -106,7 +106,7 @@ def variability(
     """
     points = _chosen(results, machine, case, all_sessions=True)
     panel = Variability(points)
-    title = _machine_title(points) if len({machine_of(point) for point in points}) == 1 else ""
+    title = _machine_title(points) if len({point.machine for point in points}) == 1 else ""
     if len({point.id for point in points}) == 1:
         title = f"{points[0].id} · {title}" if title else points[0].id
     return _drawn(panel, ax, title, legend=legend, height=panel.height)
@@ -210,7 +210,7 @@ def _chosen(results: Results, machine: str | None, case: str | None, *, all_sess
         raise ValueError("the results have no cases")
     if machine is not None:
         names = machine_names(points)
-        own = [point for point in points if machine in (names[machine_of(point)], point.result.machine_label)]
+        own = [point for point in points if machine in (names[point.machine], point.result.machine_label)]
         if not own:
             raise ValueError(
                 f"no machine {machine!r} in the results: there is {some_of(list(names.values()), _LISTED)}"

@@ -35,11 +35,10 @@ from roofline.expectations.outcome import (
 )
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
-from roofline.model.points import Point, cases, place_all, points_of
+from roofline.model.points import MachineKey, Point, cases, place_all, points_of
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected, own_of, why_none
 from roofline.schema.session import Session
-from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.text.units import percent, scaled
 
 
@@ -74,7 +73,7 @@ def check_expectations(
     """
     points = tuple(points)
     results = {point.result.path: point.result for point in points}
-    machines: dict[Machine, list[Point]] = {}
+    machines: dict[MachineKey, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.result.when):
         machines.setdefault(_machine_of(point), []).append(point)
     findings: list[CheckedBound] = []
@@ -112,9 +111,9 @@ def check_expectations(
     )
 
 
-def _machine_of(point: Point) -> Machine:
+def _machine_of(point: Point) -> MachineKey:
     """Under whatever label. Rows without a record stand apart: an unreadable one may be any case that is asked for."""
-    machine = machine_of(point)._replace(label="")
+    machine = point.machine._replace(label="")
     return machine if point.benchmark.record is not None else machine._replace(kind="", device="")
 
 

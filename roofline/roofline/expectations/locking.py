@@ -24,10 +24,9 @@ from roofline.expectations.fraction import (
     why_disturbed,
 )
 from roofline.expectations.outcome import lost
-from roofline.model.points import Point, cases
+from roofline.model.points import MachineKey, Point, cases
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected
-from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.text.units import percent
 
 LEAST_SAFETY = 0.10
@@ -64,9 +63,9 @@ def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[t
     """
     points = tuple(points)
     results = {point.result.path: point.result for point in points}.values()
-    groups: dict[tuple[str, Machine, str], list[Point]] = {}
+    groups: dict[tuple[str, MachineKey, str], list[Point]] = {}
     for point in sorted(cases(points), key=lambda point: point.result.when):
-        groups.setdefault((point.result.machine_label, machine_of(point), point.id), []).append(point)
+        groups.setdefault((point.result.machine_label, point.machine, point.id), []).append(point)
     found = [
         _lock(groups[key], [result for result in results if result.machine_key == key[1].key], least_safety)
         for key in sorted(groups)

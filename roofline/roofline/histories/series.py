@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import setup_of
 from roofline.comparison.observations.scatter import left_out_notes, observations
-from roofline.model.points import Point, cases
-from roofline.show.cases.machines_table import Machine, machine_names, machine_of
+from roofline.model.machines import machine_names
+from roofline.model.points import MachineKey, Point, cases
 
 _COMMIT = 10
 """Characters of a commit that are shown."""
@@ -67,12 +67,12 @@ def series_of(points: Sequence[Point]) -> tuple[list[Series], list[str]]:
     measured = cases(points)
     names = machine_names(measured)
     observed, left_out = observations(measured, with_error=False)
-    groups: dict[tuple[Machine, tuple[str, str]], dict[str, list[tuple[Point, Observation]]]] = {}
+    groups: dict[tuple[MachineKey, tuple[str, str]], dict[str, list[tuple[Point, Observation]]]] = {}
     for point, seen in sorted(observed, key=lambda one: one[0].result.when):
         if not point.result.when:
             left_out.setdefault(point.id, []).append("no time recorded")
             continue
-        groups.setdefault((machine_of(point), point.workload), {}).setdefault(_set_of(point), []).append((point, seen))
+        groups.setdefault((point.machine, point.workload), {}).setdefault(_set_of(point), []).append((point, seen))
     found = [
         Series(case=case, machine=names[machine], entries=tuple(map(_entry, of_sets.values())))
         for (machine, (case, _)), of_sets in groups.items()

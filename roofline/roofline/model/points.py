@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
@@ -22,6 +23,18 @@ from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Flag, Mode, Record
 from roofline.timing.step_time import plain_step_time_s, plain_times_s, throughput
+
+
+class MachineKey(NamedTuple):
+    """A device of a machine, as rows are distinguished.
+
+    A user gives one machine two labels to compare two ways of running it, such as with one thread and with two.
+    """
+
+    key: str
+    kind: str
+    device: str
+    label: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +57,12 @@ class Point:
     def id(self) -> str:
         """The case's id; the test's name where there is no record."""
         return self.benchmark.name if self.benchmark.record is None else self.benchmark.record.case.id
+
+    @property
+    def machine(self) -> MachineKey:
+        """Equal for points of the same device of the same machine under the same label, and for those only."""
+        kind, device = ("", "") if self.device is None else (self.device.kind, self.device.name)
+        return MachineKey(self.result.machine_key, kind, device, self.result.machine_label)
 
     @property
     def mode(self) -> Mode | None:
@@ -151,10 +170,9 @@ def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]
     chosen: dict[tuple[str, ...], Point] = {}
     dropped = Counter[str]()
     for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        device = ("", "") if point.device is None else (point.device.kind, point.device.name)
-        key = (point.result.machine_key, point.result.machine_label, *device, *point.workload)
+        key = (*point.machine, *point.workload)
         if key in chosen:
-            dropped[point.result.machine_label] += 1
+            dropped[point.machine.label] += 1
         chosen[key] = point
     kept = set(map(id, chosen.values()))
     notes = tuple(

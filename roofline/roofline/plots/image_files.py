@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.files.writing import Write, write_bytes
-from roofline.model.points import Point, cases, newest
+from roofline.model.machines import by_machine, machine_names, roofs_alone
+from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.plots.rooflines.levels import levels_figure
 from roofline.plots.rooflines.machine_rooflines import machines_figure
 from roofline.plots.rooflines.operation_bars import step_figure
@@ -17,7 +18,6 @@ from roofline.plots.rooflines.roofline_content import drawable
 from roofline.plots.style import Form, NoFigure, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import variability_figure
-from roofline.show.cases.machines_table import Machine, by_machine, machine_names, machine_of, roofs_alone
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:
@@ -108,17 +108,17 @@ def draw_case(
     names = machine_names(shown)
     drawn = _Drawn(folder, forms, write)
     for point in shown:
-        machine = names[machine_of(point)]
+        machine = names[point.machine]
         end = f"{slug(machine)}-{slug(case)}"
         drawn.add(f"operations-{end}", partial(step_figure, point), f"{machine}: no operations to draw")
         drawn.add(f"levels-{end}", partial(levels_figure, point), f"{machine}: no levels to draw")
-        title = f"{case} · {title_of(machine_of(point), machine)}"
-        rounds = partial(variability_figure, by_machine(sessions)[machine_of(point)], title)
+        title = f"{case} · {title_of(point.machine, machine)}"
+        rounds = partial(variability_figure, by_machine(sessions)[point.machine], title)
         drawn.add(f"rounds-{end}", rounds, f"{machine}: no rounds of {case} to draw")
     return drawn.paths, drawn.notes
 
 
-def title_of(machine: Machine, name: str) -> str:
+def title_of(machine: MachineKey, name: str) -> str:
     """Name the machine above a figure, with its device."""
     return name if not machine.device or machine.device in name else f"{name} · {machine.device}"
 
@@ -140,7 +140,7 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
         except NoFigure as error:
             reasons.setdefault(str(error), []).append(point.id)
         else:
-            name = f"levels-{slug(names[machine_of(point)])}-{slug(point.id)}.png"
+            name = f"levels-{slug(names[point.machine])}-{slug(point.id)}.png"
             paths.append(save(figure, folder / name))
     remarks = [f"not drawn, {why}: {some_of(named, _NAMED)}" for why, named in reasons.items()]
     return paths, [*notes, *remarks]

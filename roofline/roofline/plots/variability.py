@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from roofline.model.machines import machine_names
 from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
 from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
-from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.text.units import counted
 from roofline.timing.step_time import has_times, plain_times_s
 
@@ -112,14 +112,14 @@ def _rows_of(points: Sequence[Point]) -> list[_Row]:
     for point in sorted(points, key=lambda point: point.result.when):
         session = _session_of(point)
         if session is not None:
-            groups.setdefault((machine_of(point), *point.workload), []).append(session)
-    several_machines = len({machine_of(one.point) for group in groups.values() for one in group}) > 1
+            groups.setdefault((point.machine, *point.workload), []).append(session)
+    several_machines = len({one.point.machine for group in groups.values() for one in group}) > 1
     one_case = len({one.point.id for group in groups.values() for one in group}) == 1
     rows = []
     for group in groups.values():
         median_s = statistics.median(one.step_s for one in group)
         point = group[-1].point
-        machine = names[machine_of(point)] if several_machines else ""
+        machine = names[point.machine] if several_machines else ""
         if one_case and len(group) > 1:
             rows += [
                 _Row(row_label(one.point.result.when or one.point.result.path.name, machine), median_s, (one,))

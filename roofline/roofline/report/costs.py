@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from roofline.model.machines import machine_names
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
-from roofline.show.cases.machines_table import machine_names, machine_of
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
@@ -58,7 +58,7 @@ def costs_table(points: Sequence[Point], prices: Mapping[str, float]) -> Table[C
     """
     names = machine_names(points)
     found = [
-        Cost(point=point, machine=names[machine_of(point)], price_per_hour=prices.get(point.result.machine_label))
+        Cost(point=point, machine=names[point.machine], price_per_hour=prices.get(point.result.machine_label))
         for point in points
         if point.valid
     ]

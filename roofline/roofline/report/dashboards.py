@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from roofline.model.machines import by_machine, machine_names
 from roofline.model.points import Point, cases, newest
 from roofline.plots.style import slug
 from roofline.schema.amounts import usable
-from roofline.show.cases.machines_table import by_machine, machine_names
 from roofline.show.columns import pick
 from roofline.show.export import json_text
 from roofline.show.render import one_line

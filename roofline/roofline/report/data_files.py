@@ -13,7 +13,7 @@ from roofline.report.costs import Cost
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
-from roofline.show.cases.machines_table import machine_of, machines_table
+from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.point_tables import metrics_table, points_table
 from roofline.show.cases.roof_tables import all_roofs_table
 from roofline.show.export import as_parquet
@@ -32,7 +32,7 @@ def csv_tables(
     """
     shown = cases(points)
     latest, _ = newest(shown)
-    several = len({machine_of(point) for point in shown}) > 1
+    several = len({point.machine for point in shown}) > 1
     yield "roofline_points", points_table(shown)
     yield "metrics", metrics_table(points)
     for name, table in (

@@ -24,7 +24,7 @@ from roofline.report.document.sections import document
 from roofline.report.own_files import OwnFiles
 from roofline.report.page.page_files import LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
-from roofline.show.cases.machines_table import machine_of, machines_table
+from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.summary_tables import run_tables
 from roofline.show.environment import environment
 from roofline.show.export import LacksPyarrow, csv_of
@@ -59,14 +59,14 @@ def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
     """Cases and roofs of each run; and the machines side by side, where there are several."""
     tables = [table for result, points in runs if points for table in run_tables(result, points, verbose=verbose)]
     points = [point for _, of_run in runs for point in of_run]
-    if len({machine_of(point) for point in cases(points)}) > 1:
+    if len({point.machine for point in cases(points)}) > 1:
         tables.append(machines_table(points, verbose=verbose))
     return tables
 
 
 def few_machines(runs: Sequence[Run]) -> bool:
     """Whether the machines are few enough to be looked at one by one."""
-    return len({machine_of(point) for _, points in runs for point in cases(points)}) <= MOST_DRAWN
+    return len({point.machine for _, points in runs for point in cases(points)}) <= MOST_DRAWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

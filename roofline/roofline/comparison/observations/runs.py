@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 
 from roofline.comparison.observations.machine_state import MachineState, state_of
 from roofline.comparison.observations.observation import disturbed_session, rounds_of
+from roofline.model.machines import unique_labels
 from roofline.results.result import Host, ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
-from roofline.show.cases.machines_table import told_apart
 from roofline.text.units import minute, scaled, some_of
 
 
@@ -94,7 +94,7 @@ def identity_of(result: ResultFile) -> Identity:
 
 def names_of(machines: Iterable[Identity]) -> dict[Identity, str]:
     """A name for each machine: its label, with more where labels are not unique, as every table of machines has it."""
-    return told_apart(
+    return unique_labels(
         {machine: machine.label for machine in machines}, lambda machine: machine.device, lambda machine: machine.key
     )
 

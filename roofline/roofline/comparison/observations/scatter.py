@@ -16,8 +16,8 @@ from roofline.comparison.observations.observation import (
     observe_stats,
     rounds_of,
 )
-from roofline.model.points import Point, cases
-from roofline.show.cases.machines_table import Machine, machine_names, machine_of
+from roofline.model.machines import machine_names
+from roofline.model.points import MachineKey, Point, cases
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import counted, significant
 from roofline.timing.step_time import mostly_disturbed
@@ -64,10 +64,10 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
     """
     measured = cases(points)
     names = machine_names(measured)
-    groups: dict[tuple[Machine, tuple[str, str], str | None], list[Observation]] = {}
+    groups: dict[tuple[MachineKey, tuple[str, str], str | None], list[Observation]] = {}
     observed, left_out = observations(measured)
     for point, seen in observed:
-        groups.setdefault((machine_of(point), point.workload, _commit(point)), []).append(seen)
+        groups.setdefault((point.machine, point.workload, _commit(point)), []).append(seen)
     rows = [
         Scatter(case=case, machine=names[machine], commit=commit, seen=of_group)
         for (machine, (case, _), commit), of_group in groups.items()

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from roofline.model.machines import machine_names
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
-from roofline.show.cases.machines_table import machine_column, machine_names, machine_of
+from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
 from roofline.show.environment import MACHINE_COLUMNS
 from roofline.show.tables import Column, Table, number, words
@@ -41,7 +42,7 @@ def environments(points: Sequence[Point]) -> Table[Point]:
 
 def _setup(point: Point) -> object:
     session = point.result.session
-    return (machine_of(point), None if session is None else tuple(session.noted.items()))
+    return (point.machine, None if session is None else tuple(session.noted.items()))
 
 
 def by_roofs(points: Iterable[Point]) -> list[list[Point]]:
@@ -75,8 +76,8 @@ def matrix(points: Sequence[Point]) -> Table[Series]:
     for point in points:
         if point.benchmark.record is not None:
             case = point.benchmark.record.case
-            groups.setdefault((machine_of(point), case.model, case.mode), []).append(point)
-    rows = [Series(machine=names[machine_of(group[0])], points=tuple(group)) for group in groups.values()]
+            groups.setdefault((point.machine, case.model, case.mode), []).append(point)
+    rows = [Series(machine=names[group[0].machine], points=tuple(group)) for group in groups.values()]
     columns: list[Column[Series]] = [
         words("machine"),
         *(
@@ -165,9 +166,9 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
     """The table at the end of a report: environment, label, case, runs, throughput, FLOP/s, intensity, bound."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in points:
-        groups.setdefault(
-            (machine_of(point), point.workload, point.result.commit or str(point.result.path)), []
-        ).append(point)
+        groups.setdefault((point.machine, point.workload, point.result.commit or str(point.result.path)), []).append(
+            point
+        )
     rows = [_measured(group) for group in groups.values()]
 
     columns: list[Column[Measured]] = [

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
-from roofline.model.points import Point, cases, newest
+from roofline.model.machines import by_machine, machine_names, roofs_alone
+from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
-from roofline.show.cases.machines_table import Machine, by_machine, machine_names, machines_table, roofs_alone
+from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import days_of, run_name
 from roofline.show.render import render
@@ -185,7 +186,7 @@ def _bare(points: Sequence[Point], shown: Sequence[Point]) -> Iterator[str]:
 
 def _analysis(
     shown: Sequence[Point],
-    names: dict[Machine, str],
+    names: dict[MachineKey, str],
     of_names: dict[str, list[Point]],
     figures: Sequence[str],
 ) -> Iterator[str]:

@@ -8,7 +8,8 @@ from itertools import cycle
 from string import ascii_lowercase
 
 from roofline.comparison.comparison import Comparison
-from roofline.model.points import Point, cases, newest
+from roofline.model.machines import by_machine, machine_names, roofs_alone
+from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
@@ -23,15 +24,7 @@ from roofline.report.page.parts.remarks import attention_table
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
-from roofline.show.cases.machines_table import (
-    Machine,
-    Row,
-    by_machine,
-    machine_names,
-    machine_of,
-    machines_table,
-    roofs_alone,
-)
+from roofline.show.cases.machines_table import Row, machines_table
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import days_of, parameters_of, pick
 from roofline.show.environment import MACHINE_COLUMNS, environment_parts
@@ -89,7 +82,7 @@ class _Section:
     """
 
     name: str
-    machine: Machine
+    machine: MachineKey
     points: list[Point]
     sessions: list[Point]
     under: list[Point]
@@ -250,7 +243,7 @@ class PageData:
             yield [
                 case_data(
                     point,
-                    self._names.get(machine_of(point), point.result.machine_label),
+                    self._names.get(point.machine, point.result.machine_label),
                     run_of[id(point.result)],
                     panels.standing(point),
                     panels.place(point),

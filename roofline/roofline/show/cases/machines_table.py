@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-from roofline.model.points import Point, cases, newest
+from roofline.model.machines import machine_names
+from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant, some_of
-
-AnyMachine = TypeVar("AnyMachine")
-
-
-class Machine(NamedTuple):
-    """A device of a machine, as rows are distinguished.
-
-    A user gives one machine two labels to compare two ways of running it, such as with one thread and with two.
-    """
-
-    key: str
-    kind: str
-    device: str
-    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,53 +30,6 @@ class Row:
     sources_differ_in: tuple[str, ...] | None
 
 
-def machine_of(point: Point) -> Machine:
-    """Equal for points of the same device of the same machine under the same label, and for those only."""
-    kind, device = ("", "") if point.device is None else (point.device.kind, point.device.name)
-    return Machine(point.result.machine_key, kind, device, point.result.machine_label)
-
-
-def roofs_alone(points: Sequence[Point]) -> list[Point]:
-    """The benchmarks of roofs on machines of which there is no case, the newest first."""
-    with_cases = {machine_of(point) for point in cases(points)}
-    found = [point for point in points if point.mode == "roof" and machine_of(point) not in with_cases]
-    return sorted(found, key=lambda point: point.result.when, reverse=True)
-
-
-def machine_names(points: Iterable[Point]) -> dict[Machine, str]:
-    """A name for each machine, in order of appearance: its label, with more where labels are not unique."""
-    first: dict[Machine, Point] = {}
-    for point in points:
-        first.setdefault(machine_of(point), point)
-    names = {machine: point.result.machine_label for machine, point in first.items()}
-
-    def device(machine: Machine) -> str | None:
-        return machine.device or first[machine].result.host.cpu
-
-    def key(machine: Machine) -> str | None:
-        return first[machine].result.host.system if "|" in machine.key else machine.key[-6:]
-
-    return told_apart(names, device, key)
-
-
-def told_apart(
-    labels: Mapping[AnyMachine, str],
-    device: Callable[[AnyMachine], str | None],
-    key: Callable[[AnyMachine], str | None],
-) -> dict[AnyMachine, str]:
-    """The label of each machine, with its device where several have one label, and with its key where that is the same,
-    too.
-    """
-    names = dict(labels)
-    for tell, form in ((device, "{} ({})"), (key, "{} [{}]")):
-        taken = Counter(names.values())
-        names = {
-            machine: form.format(name, more) if taken[name] > 1 and (more := tell(machine)) else name
-            for machine, name in names.items()
-        }
-    return names
-
-
 def machine_column(points: Iterable[Point], of: str = "") -> Column[Any]:
     """The machine's name, which its label alone may not be.
 
@@ -97,16 +37,8 @@ def machine_column(points: Iterable[Point], of: str = "") -> Column[Any]:
     :param of: where a row has its point; empty: it is one.
     """
     names = machine_names(points)
-    named: Column[Point] = words("machine", get=lambda point: names[machine_of(point)])
+    named: Column[Point] = words("machine", get=lambda point: names[point.machine])
     return named.of(attrgetter(of)) if of else named
-
-
-def by_machine(points: Iterable[Point]) -> dict[Machine, list[Point]]:
-    """The points of each machine, in order of appearance."""
-    found: dict[Machine, list[Point]] = {}
-    for point in points:
-        found.setdefault(machine_of(point), []).append(point)
-    return found
 
 
 def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
@@ -124,18 +56,18 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     names = machine_names(shown)
     order = list(names)
     by_workload: dict[tuple[str, str], list[Point]] = {}
-    for point in sorted((point for point in shown if point.valid), key=lambda point: order.index(machine_of(point))):
+    for point in sorted((point for point in shown if point.valid), key=lambda point: order.index(point.machine)):
         by_workload.setdefault(point.workload, []).append(point)
     alone = len(names) == 1
     rows = [
         Row(
             point=point,
-            machine=names[machine_of(point)],
+            machine=names[point.machine],
             speed_up=_speed_up(group[0], point, order[0]),
             sources_differ_in=_differing(group, point),
         )
         for group in by_workload.values()
-        if alone or len({machine_of(point) for point in group}) > 1
+        if alone or len({point.machine for point in group}) > 1
         for point in group
     ]
     first = next(iter(names.values()), "")
@@ -180,18 +112,18 @@ _COLUMNS = (
 Listed = Callable[[list[str]], str]
 
 
-def _invalid(points: Iterable[Point], names: dict[Machine, str], listed: Listed) -> list[str]:
+def _invalid(points: Iterable[Point], names: dict[MachineKey, str], listed: Listed) -> list[str]:
     """A note for each machine with rows that nothing may be compared with."""
     rows: dict[str, list[str]] = {}
     for point in points:
         if not point.valid:
             flags = ", ".join(flag.name for flag in point.flags if flag.invalid)
-            rows.setdefault(names[machine_of(point)], []).append(f"{point.id} ({flags})")
+            rows.setdefault(names[point.machine], []).append(f"{point.id} ({flags})")
     return [f"Invalid on {machine}, left out: {listed(named)}" for machine, named in rows.items()]
 
 
-def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
-    if first is point or machine_of(first) != reference or first.step_time_s is None or point.step_time_s is None:
+def _speed_up(first: Point, point: Point, reference: MachineKey) -> float | None:
+    if first is point or first.machine != reference or first.step_time_s is None or point.step_time_s is None:
         return None
     if not usable(first.step_time_s) or not usable(point.step_time_s):
         return None
@@ -200,7 +132,7 @@ def _speed_up(first: Point, point: Point, reference: Machine) -> float | None:
 
 
 def _not_compared(
-    by_workload: dict[tuple[str, str], list[Point]], names: dict[Machine, str], listed: Listed
+    by_workload: dict[tuple[str, str], list[Point]], names: dict[MachineKey, str], listed: Listed
 ) -> list[str]:
     """:param by_workload: the valid rows."""
     if len(names) == 1:
@@ -212,10 +144,10 @@ def _not_compared(
     changed = sorted(name for name, found in hashes.items() if len(found) > 1)
     if changed:
         notes.append(f"Another workload under the same name (model, shapes or options differ): {listed(changed)}")
-    only: dict[Machine, list[str]] = {machine: [] for machine in names}
+    only: dict[MachineKey, list[str]] = {machine: [] for machine in names}
     ids = Counter(group[0].id for group in by_workload.values())
     for (name, _), group in by_workload.items():
-        if name not in changed and len(machines := {machine_of(point) for point in group}) == 1:
+        if name not in changed and len(machines := {point.machine for point in group}) == 1:
             # Of tests of one name the path tells which is meant.
             only[machines.pop()].append(name if ids[group[0].id] > 1 else group[0].id)
     notes += [f"Only on {names[machine]}: {listed(cases)}" for machine, cases in only.items() if cases]

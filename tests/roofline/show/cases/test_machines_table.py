@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from roofline.machine.published import load
+from roofline.model.machines import machine_names
 from roofline.model.points import Point, newest, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, Record
-from roofline.show.cases.machines_table import Row, machine_names, machines_table
+from roofline.show.cases.machines_table import Row, machines_table
 from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
-from roofline.show.cases.machines_table import machine_of
 from roofline.show.columns import pick, run_name
 from roofline.show.tables import Column, words
 from roofline.text.units import counted, minute
@@ -98,4 +97,4 @@ class Panels:
 
 
 def _case_of(point: Point) -> object:
-    return machine_of(point), point.workload
+    return point.machine, point.workload

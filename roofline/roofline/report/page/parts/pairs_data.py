@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.model.machines import by_machine
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
 from roofline.model.throughputs import apart_by_margins
@@ -13,7 +14,7 @@ from roofline.plots.style import has_ready_data
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
-from roofline.show.cases.machines_table import by_machine, machine_column
+from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant

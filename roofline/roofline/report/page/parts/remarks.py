@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
-from roofline.model.points import Point, cases, newest
+from roofline.model.machines import machine_names, roofs_alone
+from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
-from roofline.show.cases.machines_table import Machine, machine_names, machine_of, roofs_alone
 from roofline.show.columns import run_name
 from roofline.show.tables import Column, Table, words
 from roofline.text.units import counted, percent, signed, some_of
@@ -78,7 +78,7 @@ def _named(texts: Iterable[str]) -> str:
     return some_of(list(dict.fromkeys(filter(None, texts))))
 
 
-def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
+def _invalid(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterator[Remark]:
     """Rows that a flag makes invalid, failed proofs first."""
     rows = [(point, flag) for point in points for flag in point.flags if flag.invalid]
     for point, flag in sorted(rows, key=lambda row: not row[1].name.endswith(_DISPROVED)):
@@ -87,7 +87,7 @@ def _invalid(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
         yield _remark(point, names, what, flag.evidence)
 
 
-def _slower(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
+def _slower(points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison) -> Iterator[Remark]:
     """Cases that take longer than in the baseline, the worst first."""
     figures = figures_of(comparison)
     for case, point, machine in _compared(points, names, comparison):
@@ -97,7 +97,7 @@ def _slower(points: Sequence[Point], names: Mapping[Machine, str], comparison: C
             yield Remark(what=what, case=case.match.id, machine=machine, evidence=evidence, point=point)
 
 
-def _not_compared(points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison) -> Iterator[Remark]:
+def _not_compared(points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison) -> Iterator[Remark]:
     """Cases by which a gate doesn't pass, for they could not be held against the baseline."""
     for case, point, machine in _compared(points, names, comparison):
         if case.outcome in ("removed", "not comparable", "invalid"):
@@ -106,12 +106,12 @@ def _not_compared(points: Sequence[Point], names: Mapping[Machine, str], compari
 
 
 def _compared(
-    points: Sequence[Point], names: Mapping[Machine, str], comparison: Comparison
+    points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison
 ) -> Iterator[tuple[Compared, Point | None, str]]:
     """Each compared case with its point and the name of its machine."""
     machines = comparison.machine_names
     for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
-        yield case, point, machines[case.match.machine] if point is None else names[machine_of(point)]
+        yield case, point, machines[case.match.machine] if point is None else names[point.machine]
 
 
 def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
@@ -129,9 +129,9 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
             yield Remark(what=what, case=case.id, machine=label, evidence=case.reason)
 
 
-def _doubtful_roofs(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
+def _doubtful_roofs(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterator[Remark]:
     found = {
-        (names[machine_of(point)], run_name(point.result), notice): None
+        (names[point.machine], run_name(point.result), notice): None
         for point in points
         for notice in point.roofs.notices
     }
@@ -139,7 +139,7 @@ def _doubtful_roofs(points: Iterable[Point], names: Mapping[Machine, str]) -> It
         yield Remark(what="doubtful roofs", case="", machine=machine, evidence=f"{run}: {notice}")
 
 
-def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
+def _flagged(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterator[Remark]:
     """Flags that leave a row valid: a row for each name, that on most cases first, with the first case's evidence."""
     flagged: dict[str, list[tuple[Point, str]]] = {}
     for point in points:
@@ -148,12 +148,12 @@ def _flagged(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[
                 flagged.setdefault(flag.name, []).append((point, flag.evidence))
     for name, rows in sorted(flagged.items(), key=lambda item: -len(item[1])):
         point, evidence = rows[0]
-        machines = _named(names[machine_of(one)] for one, _ in rows)
+        machines = _named(names[one.machine] for one, _ in rows)
         what = f"{name}: {counted(len(rows), 'case')}"
         yield Remark(what=what, case=point.id, machine=machines, evidence=evidence, point=point)
 
 
-def _widest(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[Remark]:
+def _widest(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterator[Remark]:
     """The margins that are wider than was asked for, the widest first."""
     rows: list[tuple[float, float, Point]] = []
     for point in points:
@@ -166,5 +166,5 @@ def _widest(points: Iterable[Point], names: Mapping[Machine, str]) -> Iterator[R
         yield _remark(point, names, f"margin ±{percent(margin)}", f"±{percent(target)} was asked for")
 
 
-def _remark(point: Point, names: Mapping[Machine, str], what: str, evidence: str) -> Remark:
-    return Remark(what=what, case=point.id, machine=names[machine_of(point)], evidence=evidence, point=point)
+def _remark(point: Point, names: Mapping[MachineKey, str], what: str, evidence: str) -> Remark:
+    return Remark(what=what, case=point.id, machine=names[point.machine], evidence=evidence, point=point)

@@ -11,12 +11,11 @@ from roofline.histories.change_points import SHORTEST, LacksRuptures
 from roofline.histories.history_table import changes_table
 from roofline.histories.judged_series import JudgedSeries, judge_changed
 from roofline.histories.series import commits_between, series_of
-from roofline.model.points import Point
+from roofline.model.points import MachineKey, Point
 from roofline.plots.style import NoFigure, style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
-from roofline.show.cases.machines_table import Machine, machine_of
 from roofline.show.columns import pick
 from roofline.show.tables import Column
 from roofline.text.units import minute, percent, signed
@@ -74,14 +73,14 @@ def has_history(sessions: Sequence[Point]) -> bool:
     return bool(_histories(sessions))
 
 
-def changed_histories(sessions: Sequence[Point]) -> tuple[dict[Machine, list[JudgedSeries]], str | None]:
+def changed_histories(sessions: Sequence[Point]) -> tuple[dict[MachineKey, list[JudgedSeries]], str | None]:
     """Judge the histories of all machines together, as `roofline history` does: those that changed, by machine.
 
     :returns: and why there are none, where they can't be judged.
     """
     of_case: dict[object, list[Point]] = {}
     for point in sessions:
-        of_case.setdefault((machine_of(point), point.workload), []).append(point)
+        of_case.setdefault((point.machine, point.workload), []).append(point)
     # To observe a session takes time, too.
     long = [point for of_one in of_case.values() if len(of_one) >= SHORTEST for point in of_one]
     if not long:
@@ -90,9 +89,9 @@ def changed_histories(sessions: Sequence[Point]) -> tuple[dict[Machine, list[Jud
         judged = judge_changed(series_of(long)[0], Settings())
     except LacksRuptures as error:
         return {}, f"No changes are marked. {error}"
-    found: dict[Machine, list[JudgedSeries]] = {}
+    found: dict[MachineKey, list[JudgedSeries]] = {}
     for one in judged:
-        found.setdefault(machine_of(one.series.entries[0].sessions[0]), []).append(one)
+        found.setdefault(one.series.entries[0].sessions[0].machine, []).append(one)
     return found, None
 
 
