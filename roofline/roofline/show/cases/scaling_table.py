@@ -1,14 +1,83 @@
-"""The table of `roofline scaling`: what more ranks give."""
+"""The table of `roofline scaling`: how well several ranks share a training.
+
+Their throughput is held against that of one rank, and against as many times that. One rank's is the newest result of
+the same model, batch of a rank and settings, on the same machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from roofline.model.points import Point
-from roofline.model.scaling_efficiency import Scaled, scaled
+from roofline.model.points import Point, newest
+from roofline.schema.record import Record
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import percent, significant
+
+_OF_RANKS = ("ranks", "nodes", "backend", "strategy")
+"""What of a case's settings says which ranks there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """A case on some number of ranks.
+
+    :param alone: the same on one rank; None where there is no such result.
+    """
+
+    point: Point
+    alone: Point | None
+
+    @property
+    def ranks(self) -> int:
+        return _ranks(self.point)
+
+    @property
+    def speed_up(self) -> float | None:
+        """Samples per second over those of one rank."""
+        rate, alone = self.point.samples_per_s, None if self.alone is None else self.alone.samples_per_s
+        return None if rate is None or not alone else rate / alone
+
+    @property
+    def efficiency(self) -> float | None:
+        """Speed-up over the number of ranks."""
+        return None if self.speed_up is None else self.speed_up / self.ranks
+
+
+def _scaled(points: Iterable[Point]) -> list[Scaled]:
+    """Find the cases of several ranks, each group with its case of one rank, by number of ranks."""
+    groups: dict[tuple[Any, ...], list[Point]] = {}
+    for point in points:
+        record = point.benchmark.record
+        if record is not None and point.valid and record.case.mode in ("train", "infer"):
+            groups.setdefault(_key(point, record), []).append(point)
+    return [one for group in groups.values() for one in _of_group(newest(group)[0])]
+
+
+def _of_group(group: Sequence[Point]) -> list[Scaled]:
+    shared = [point for point in group if _ranks(point) > 1]
+    alone = next((point for point in group if _ranks(point) == 1), None)
+    first = [alone] if shared and alone is not None else []
+    return [Scaled(point=point, alone=alone) for point in [*first, *sorted(shared, key=_ranks)]]
+
+
+def _ranks(point: Point) -> int:
+    record = point.benchmark.record
+    return 1 if record is None or record.parallel is None else record.parallel.ranks
+
+
+def _key(point: Point, record: Record) -> tuple[Any, ...]:
+    """Equal for cases that differ in their ranks alone."""
+    case = record.case
+    settings = {name: value for name, value in case.config.items() if name not in _OF_RANKS}
+    return (
+        *point.machine,
+        *(case.model, case.mode, case.precision, case.batch, case.layout, case.data),
+        repr(sorted(settings.items())),
+    )
+
 
 _RANKS: tuple[Column[Scaled], ...] = (
     number("ranks", dtype="Int64"),
@@ -22,7 +91,7 @@ _SHOWN = ("communication_share", "message_byte_per_step", "bound", "flags")
 
 def scaling_table(points: Sequence[Point]) -> Table[Scaled]:
     """A row for each number of ranks of a case; one rank's is what the others are held against."""
-    rows = scaled(points)
+    rows = _scaled(points)
     without = [one.point.id for one in rows if one.alone is None]
     return Table(
         title="Scaling; speed-up over one rank, efficiency: speed-up over ranks",
