@@ -18,8 +18,8 @@ from roofline.model.points import Point, cases
 from roofline.schema.record import Rounds
 from roofline.show.cases.roof_tables import RoofOfFile, all_roofs_table
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
-from roofline.show.environment import machine_columns
 from roofline.show.export import PANDAS_TIME, frame, frame_of, frame_of_values
+from roofline.show.machine_columns import machine_columns
 from roofline.show.reasons import (
     why_missing,
     why_no_series,

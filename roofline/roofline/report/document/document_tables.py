@@ -15,7 +15,7 @@ from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import notes_of, parameters_of, pick, started_at
-from roofline.show.environment import MACHINE_COLUMNS
+from roofline.show.machine_columns import MACHINE_COLUMNS
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import prefixed, significant
 

@@ -27,7 +27,8 @@ from roofline.report.page.parts.verdicts_data import verdicts_data, with_baselin
 from roofline.show.cases.machines_table import Row, machines_table
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import days_of, parameters_of, pick
-from roofline.show.environment import MACHINE_COLUMNS, environment_parts
+from roofline.show.environment import environment_parts
+from roofline.show.machine_columns import MACHINE_COLUMNS
 from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
 from roofline.show.tables import Column, number, words

@@ -1,0 +1,70 @@
+"""The columns of machines: device, processor, memory, versions, threads and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from roofline.results.result import ResultFile
+from roofline.show.tables import Column, Dtype, number, words
+from roofline.text.units import scaled
+
+
+def _of_machine(name: str, of_host: str) -> Callable[[ResultFile], Any]:
+    """Gets what pytest-benchmark knows of the host, too, where there is no record of the machine."""
+    return lambda result: getattr(result.host, of_host) if result.machine is None else getattr(result.machine, name)
+
+
+def _python(result: ResultFile) -> str | None:
+    return result.host.python if result.machine is None else result.machine.versions.get("python")
+
+
+def _size(name: str, title: str, path: str) -> Column[ResultFile]:
+    return number(name, title, path, lambda value: scaled(value, "B"), dtype="Int64")
+
+
+MACHINE_COLUMNS: tuple[Column[ResultFile], ...] = (
+    words("fingerprint", get="machine_key"),
+    words("machine", "label", "machine_label", dtype="category"),
+    words("device_kind", "kind", "machine.device.kind", dtype="category"),
+    words("device", get="machine.device.name", dtype="category"),
+    _size("device_memory_byte", "device memory", "machine.device.memory_byte"),
+    _size("last_level_cache_byte", "last-level cache", "machine.device.last_level_cache_byte"),
+    words("compute_capability", "compute capability", "machine.device.compute_capability"),
+    words("cpu", "processor", _of_machine("cpu", "cpu"), dtype="category"),
+    number("cpu_count", "logical processors", _of_machine("cpu_count", "cpus"), dtype="Int64"),
+    _size("memory_byte", "memory", "machine.memory_byte"),
+    words("os", "operating system", _of_machine("os", "system"), dtype="category"),
+    words("version_python", "python", _python),
+)
+"""What is known of every machine, and of its device."""
+
+_LIMIT_DTYPES: Mapping[str, Dtype] = {
+    "affinity_cpus": "Int64",
+    "effective_cpus": "Int64",
+    "cgroup_cpu_quota_cpus": "Float64",
+    "container": "boolean",
+    "cpu_governor": "category",
+    "power_limit_w": "Float64",
+}
+"""Of limits that may be unknown; the others are in a record only where they are known."""
+
+
+_GROUPS: tuple[tuple[str, str, Dtype | Literal[""]], ...] = (
+    ("version", "versions", "string"),
+    ("threads", "threads", "Int64"),
+    ("limit", "limits", ""),
+)
+"""Beginning of a column's name, what it is of in a record, and dtype."""
+
+
+def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
+    """The columns of machines, with one for each version, number of threads and limit that one of them has."""
+    machines = [result.machine for result in results if result.machine is not None]
+    columns = {column.name: column for column in MACHINE_COLUMNS}
+    for prefix, group, dtype in _GROUPS:
+        for name in dict.fromkeys(name for machine in machines for name in getattr(machine, group)):
+            column: Column[ResultFile] = number(f"{prefix}_{name}", name, f"machine.{group}.{name}")
+            columns.setdefault(column.name, replace(column, dtype=_LIMIT_DTYPES.get(name, dtype)))
+    return list(columns.values())
