@@ -195,6 +195,12 @@ def runs_of(points: Iterable[Point]) -> str | None:
 _RUNS_TOLD = 3
 
 
+def days_of(points: Iterable[Point]) -> str:
+    """The days of the points' runs, the first to the last; empty where none is recorded."""
+    days = sorted({point.result.when[:10] for point in points} - {""})
+    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
+
+
 _NO_STEP_TIME = "no_step_time"
 _NO_ROOFS = Roofs(roofs=(), why_none="no record")
 

@@ -11,7 +11,7 @@ from typing import Any
 from roofline.schema.record import Record
 from roofline.schema.round_statistics import Stats
 from roofline.schema.session import Machine, Session
-from roofline.text.units import some_of
+from roofline.text.units import minute, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,17 @@ class ResultFile:
         """When the run began; of another project's file when it was written. ISO 8601 in UTC, whatever offset the file
         has it in, so that the order of texts is that of times. Empty where no time is recorded.
         """
-        return _in_utc(self.session.started_at if self.session is not None else self.written_at or "")
+        return _in_utc(self.started_at or "")
+
+    @property
+    def started_at(self) -> str | None:
+        """When the run began, as the file has it; without a session, when the file was written."""
+        return self.written_at if self.session is None else self.session.started_at
+
+    @property
+    def run_name(self) -> str:
+        """The run by its time, or where none is recorded by its file."""
+        return f"run of {minute(self.when)} UTC" if self.when else self.name
 
     @property
     def is_profiled(self) -> bool:

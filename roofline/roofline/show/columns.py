@@ -13,12 +13,11 @@ from roofline.counters.quantities import QUANTITIES, Quantity
 from roofline.model.bounds import communication_share, input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
-from roofline.results.result import ResultFile
 from roofline.schema.record import Memory, Record, Work
 from roofline.schema.session import Session
 from roofline.show.tables import Column, Dtype, Follow
 from roofline.text.printable import printable
-from roofline.text.units import minute, percent, percent_of, prefixed, scaled, shares, significant
+from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
 from roofline.timing import readings
 from roofline.timing.step_time import left_out, mean_of_all_s
 
@@ -185,22 +184,6 @@ def _peak_over_predicted(memory: Memory) -> float | None:
     return None if measured is None or not predicted else measured / predicted
 
 
-def started_at(result: ResultFile) -> str | None:
-    """When a run began; of one without a record, when its file was written."""
-    return result.written_at if result.session is None else result.session.started_at
-
-
-def run_name(result: ResultFile) -> str:
-    """A run by its time, or where none is recorded by its file."""
-    return f"run of {minute(result.when)} UTC" if result.when else result.name
-
-
-def days_of(points: Iterable[Point]) -> str:
-    """The days of the points' runs, the first to the last; empty where none is recorded."""
-    days = sorted({point.result.when[:10] for point in points} - {""})
-    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
-
-
 def _place_in_set(session: Session) -> str | None:
     return None if session.set is None else f"{session.set.index}/{session.set.count}"
 
@@ -242,7 +225,7 @@ _ALL: tuple[Column[Point], ...] = (
     _count("samples_per_step", "samples", "record.case.samples_per_step"),
     _kind("sample_unit", "unit", "record.case.sample_unit"),
     _kind("label", "label", "session.label"),
-    _figure("started_at", "started", lambda point: started_at(point.result), dtype="datetime64[us, UTC]"),
+    _figure("started_at", "started", lambda point: point.result.started_at, dtype="datetime64[us, UTC]"),
     _text("session", "session", "session", by=_place_in_set),
     _text("session_set", "set", "session", by=lambda session: None if session.set is None else session.set.id),
     _text("commit", "commit", "result.commit"),

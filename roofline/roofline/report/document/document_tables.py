@@ -14,7 +14,7 @@ from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.show.cases.machines_table import machine_column
-from roofline.show.columns import notes_of, parameters_of, pick, started_at
+from roofline.show.columns import notes_of, parameters_of, pick
 from roofline.show.machine_columns import MACHINE_COLUMNS
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import prefixed, significant
@@ -213,7 +213,7 @@ def commands(points: Sequence[Point]) -> Table[Any]:
     """A row for each run: when, of which code, and the command that repeats it."""
     columns: list[Column[Point]] = [
         machine_column(points),
-        words("started", "started", lambda point: started_at(point.result)),
+        words("started", "started", lambda point: point.result.started_at),
         words("commit", "commit", lambda point: point.result.commit),
         words("changed", "with changes", _changed, lambda dirty: "yes" if dirty else "no"),
         words("command", "command", lambda point: _command(point.result)),

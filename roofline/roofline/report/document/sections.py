@@ -10,7 +10,7 @@ from typing import Any
 
 from roofline.comparison.comparison import Comparison
 from roofline.model.machines import by_machine, machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, newest
+from roofline.model.points import MachineKey, Point, cases, days_of, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.parts.batch_data import batch_table
@@ -18,7 +18,6 @@ from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.report.page.parts.remarks import attention_table
 from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.roof_tables import roofs_table
-from roofline.show.columns import days_of, run_name
 from roofline.show.render import render
 from roofline.show.step.operation_tables import cases_table, taken_apart
 from roofline.show.tables import Table, plain_value
@@ -170,7 +169,7 @@ def _roofline(of_names: dict[str, list[Point]], figures: Sequence[str]) -> Itera
         yield f"### {markdown_text(name)}"
         yield _shown(document_tables.placements(own), len(of_names))
         for of_roofs in document_tables.by_roofs(own):
-            roofs = replace(roofs_table(of_roofs), title=f"Roofs, {run_name(of_roofs[0].result)}")
+            roofs = replace(roofs_table(of_roofs), title=f"Roofs, {of_roofs[0].result.run_name}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
 
 
@@ -181,7 +180,7 @@ def _bare(points: Sequence[Point], shown: Sequence[Point]) -> Iterator[str]:
     for machine, own in by_machine(alone).items():
         yield f"### {markdown_text(names[machine])}"
         yield "No case was measured here."
-        yield _shown(replace(roofs_table(own), title=f"Roofs, {run_name(own[0].result)}"))
+        yield _shown(replace(roofs_table(own), title=f"Roofs, {own[0].result.run_name}"))
 
 
 def _analysis(

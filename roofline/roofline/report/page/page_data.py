@@ -9,7 +9,7 @@ from string import ascii_lowercase
 
 from roofline.comparison.comparison import Comparison
 from roofline.model.machines import by_machine, machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, newest
+from roofline.model.points import MachineKey, Point, cases, days_of, newest
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
@@ -26,7 +26,7 @@ from roofline.report.page.parts.sessions_data import changed_histories, has_hist
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
 from roofline.show.cases.machines_table import Row, machines_table
 from roofline.show.cases.roof_tables import roofs_table
-from roofline.show.columns import days_of, parameters_of, pick
+from roofline.show.columns import parameters_of, pick
 from roofline.show.environment import environment_parts
 from roofline.show.machine_columns import MACHINE_COLUMNS
 from roofline.show.reasons import why_missing

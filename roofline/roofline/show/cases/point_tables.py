@@ -12,7 +12,7 @@ from roofline.counters.quantities import QUANTITIES
 from roofline.machine.roof_choice import doubts
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
-from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick, started_at
+from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
 from roofline.show.tables import Column, Table, number
 from roofline.text.units import prefixed, significant, some_of
 
@@ -138,7 +138,7 @@ def run_heading(result: ResultFile) -> str:
     parts = [result.machine_label]
     if result.machine is not None and result.machine.device.name not in parts[0]:
         parts.append(result.machine.device.name)
-    if (when := started_at(result)) is not None:
+    if (when := result.started_at) is not None:
         parts.append(when)
     if result.session is not None and result.session.set is not None:
         parts.append(f"session {result.session.set.index} of {result.session.set.count}")

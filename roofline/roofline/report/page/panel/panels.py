@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
-from roofline.show.columns import pick, run_name
+from roofline.show.columns import pick
 from roofline.show.tables import Column, words
 from roofline.text.units import counted, minute
 
@@ -79,7 +79,7 @@ class Panels:
         if id(point) in self._shown:
             return None
         what = "Baseline" if id(point) in self._baseline else "Older result"
-        return f"{what}: {run_name(point.result)}"
+        return f"{what}: {point.result.run_name}"
 
     def place(self, point: Point) -> int | None:
         """Where `sessions` has those of its case; None where it is the only one."""

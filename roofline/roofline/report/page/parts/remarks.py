@@ -10,7 +10,6 @@ from roofline.comparison.judged_case import Compared
 from roofline.model.machines import machine_names, roofs_alone
 from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
-from roofline.show.columns import run_name
 from roofline.show.tables import Column, Table, words
 from roofline.text.units import counted, percent, signed, some_of
 
@@ -122,7 +121,7 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
             continue
         label = result.machine_label
         if session.why_incomplete is not None:
-            why = f"{run_name(result)}: {session.why_incomplete}"
+            why = f"{result.run_name}: {session.why_incomplete}"
             yield Remark(what="incomplete run", case="", machine=label, evidence=why)
         for case in session.not_measured:
             what = case.outcome.replace("_", " ")
@@ -131,7 +130,7 @@ def _without_number(points: Iterable[Point]) -> Iterator[Remark]:
 
 def _doubtful_roofs(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterator[Remark]:
     found = {
-        (names[point.machine], run_name(point.result), notice): None
+        (names[point.machine], point.result.run_name, notice): None
         for point in points
         for notice in point.roofs.notices
     }
