@@ -18,7 +18,7 @@ from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Gate, gate
-from roofline.comparison.judged_case import Settings
+from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
 from roofline.files.decoding import ReadError

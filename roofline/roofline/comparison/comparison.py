@@ -15,8 +15,9 @@ from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange, judge_exact
 from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge
-from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome, Settings
+from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome
 from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
+from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
 from roofline.comparison.sides.matching import MatchedCase, match

@@ -1,4 +1,4 @@
-"""One case of two sides: by which settings it is judged, and what comes of it."""
+"""One case of two sides, and what comes of it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,18 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from roofline.comparison.effects.common_factor import TwoSides
 from roofline.comparison.effects.effect import Effect, Prior, effect_of
 from roofline.comparison.effects.exact import ExactChange, exact_change
-from roofline.comparison.effects.verdict import (
-    CONFIDENCE,
-    LEAST_CONFIDENCE,
-    LEAST_EFFECT,
-    MOST_CONFIDENCE,
-    Verdict,
-)
+from roofline.comparison.effects.verdict import Verdict
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import changed_roofs
+from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
 from roofline.comparison.sides.matching import MatchedCase
-from roofline.comparison.sides.session_observations import By, SessionResult
+from roofline.comparison.sides.session_observations import SessionResult
 from roofline.text.units import significant, some_of
 
 BIMODAL_SHARE = 0.5
@@ -41,56 +35,6 @@ WORSE: tuple[Outcome, ...] = ("slower", "more")
 BETTER: tuple[Outcome, ...] = ("faster", "less")
 
 MATCHED: tuple[Outcome, ...] = (*WORSE, *BETTER, "same", "inconclusive")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """:param least_effect: the least difference that matters, relative.
-    :param confidence: of the cases that are called slower or faster, the share that is so and not by chance.
-    :param floor_s: differences of a time below it never matter.
-    :param by: what is compared: times, on one machine; or times over what each machine's own measured roofs allow.
-    :param figure: what is compared; by roof the step time.
-    :param learn_from: files and folders with earlier sessions, which tell how far those of each machine scatter.
-    """
-
-    least_effect: float = LEAST_EFFECT
-    confidence: float = CONFIDENCE
-    floor_s: float = 0.0
-    by: By = "time"
-    figure: FigureName = "step_time"
-    learn_from: tuple[Path, ...] = ()
-
-    def __post_init__(self) -> None:
-        """:raises ValueError: a setting by which nothing can be judged, or everything would pass."""
-        allowed = {
-            "least_effect": (
-                _is_number(self.least_effect) and 0 < self.least_effect < 1,
-                "a share above 0 and below 1, such as 0.02",
-            ),
-            "confidence": (
-                _is_number(self.confidence) and LEAST_CONFIDENCE <= self.confidence <= MOST_CONFIDENCE,
-                f"a share from {LEAST_CONFIDENCE:g} to {MOST_CONFIDENCE:g}, such as {CONFIDENCE:g}",
-            ),
-            "floor_s": (_is_number(self.floor_s) and 0 <= self.floor_s < math.inf, "seconds, 0 or more"),
-            "by": (self.by in get_args(By), f"one of {', '.join(get_args(By))}"),
-            "figure": (self.figure in FIGURES, f"one of {', '.join(FIGURES)}"),
-        }
-        for name, (holds, what) in allowed.items():
-            if not holds:
-                raise ValueError(f"{name} is {getattr(self, name)!r}: give {what}.")
-        if self.by == "roof" and self.figure != "step_time":
-            raise ValueError(f"by roof the step time is compared: {self.figure} is compared by time alone.")
-        if self.learn_from and self.by == "roof":
-            raise ValueError("scatter is learned of times on one machine: by roof nothing is learned.")
-        if self.learn_from and FIGURES[self.figure].prior is None:
-            raise ValueError(f"scatter is learned of what scatters, and {self.figure} doesn't.")
-        if self.floor_s and not FIGURES[self.figure].is_time:
-            raise ValueError(f"a floor is in seconds, and {self.figure} is no time: give a least effect alone.")
-
-
-def _is_number(value: object) -> bool:
-    """Tell a number from a text such as ``2%``, which only the command reads."""
-    return isinstance(value, int | float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +87,11 @@ class Compared:
         return f"{self.outcome}{named}"
 
 
-def measured(middle: SideSummary, side: Sequence[SessionResult], figure: FigureName) -> str:
+def measured(summary: SideSummary, side: Sequence[SessionResult], figure: FigureName) -> str:
     """The figure of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
     it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
     """
-    value, file = FIGURES[figure].show(middle.value), side[0].run.file
+    value, file = FIGURES[figure].show(summary.value), side[0].run.file
     if len(side) == 1:
         return f"{value} in {file}"
     return f"{value} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"

@@ -8,7 +8,8 @@ import pytest
 
 from roofline.comparison.comparison import Comparison, compare
 from roofline.comparison.gate import gate, lines_of
-from roofline.comparison.judged_case import OUTCOMES, Settings
+from roofline.comparison.judged_case import OUTCOMES
+from roofline.comparison.settings import Settings
 from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from tests.roofline import build

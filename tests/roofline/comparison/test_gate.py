@@ -11,8 +11,9 @@ import pytest
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
-from roofline.comparison.judged_case import Compared, Outcome, Settings
+from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.observations.runs import Identity, Run
+from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase, Standing
 from roofline.comparison.verdict_table import sides
 

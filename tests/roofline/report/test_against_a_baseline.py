@@ -8,7 +8,7 @@ import pytest
 
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.gate import gate
-from roofline.comparison.judged_case import Settings
+from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.model.points import place_all
 from roofline.report import folder

@@ -16,9 +16,9 @@ from roofline.cli.output import emit, write_text
 from roofline.cli.parameters import STDOUT, Output, OutputFile, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.gate import Found, Gate, found_in, judge
-from roofline.comparison.judged_case import Settings
 from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.observations.runs import changed_roofs
+from roofline.comparison.settings import Settings
 from roofline.comparison.verdict_table import sentence, table
 from roofline.expectations import bounds_table
 from roofline.expectations.judging import check_results

@@ -17,7 +17,7 @@ from roofline.cli.inputs import devices_option, named_case, read_sessions, resul
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.comparison.gate import judge
-from roofline.comparison.judged_case import Settings
+from roofline.comparison.settings import Settings
 from roofline.histories.change_points import LacksRuptures
 from roofline.histories.history_table import By, history_table
 from roofline.histories.judged_series import JudgedSeries, found_in, judge_all

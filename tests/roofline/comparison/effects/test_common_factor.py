@@ -14,8 +14,8 @@ from roofline.comparison.comparison import compare_paths
 from roofline.comparison.effects.common_factor import CommonFactor, TwoSides, common_factor
 from roofline.comparison.effects.effect import SESSIONS, effect_of
 from roofline.comparison.effects.verdict import judge
-from roofline.comparison.judged_case import Settings
 from roofline.comparison.observations.observation import Observation
+from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.report.changes import changes_figure
 from roofline.schema.record import KEY
