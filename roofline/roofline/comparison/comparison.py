@@ -16,7 +16,8 @@ from roofline.comparison.effects.exact import ExactChange, judge_exact
 from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome
-from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
+from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
+from roofline.comparison.observations.runs import Run
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
@@ -45,9 +46,9 @@ class Comparison:
     new_runs: tuple[Run, ...]
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
-    common: Mapping[Identity, CommonFactor] = field(default_factory=dict)
+    common: Mapping[MachineIdentity, CommonFactor] = field(default_factory=dict)
     earlier: Earlier = field(default_factory=Earlier)
-    other_hours: frozenset[Identity] = frozenset()
+    other_hours: frozenset[MachineIdentity] = frozenset()
 
     @property
     def figure(self) -> ComparedFigure:
@@ -82,11 +83,11 @@ class Comparison:
         return len(self.base_runs) == len(self.new_runs) == 1
 
     @property
-    def machines(self) -> tuple[Identity, ...]:
+    def machines(self) -> tuple[MachineIdentity, ...]:
         return tuple(dict.fromkeys(case.match.machine for case in self.cases))
 
     @property
-    def machine_names(self) -> dict[Identity, str]:
+    def machine_names(self) -> dict[MachineIdentity, str]:
         """A name for each machine of the cases, and for those of the baseline that are none of these."""
         others = (
             run.machine
@@ -120,9 +121,11 @@ def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None =
     )
 
 
-def _judged_by(learned: Mapping[Identity, Learned], family: Sequence[JudgedCase]) -> dict[Identity, Learned]:
+def _judged_by(
+    learned: Mapping[MachineIdentity, Learned], family: Sequence[JudgedCase]
+) -> dict[MachineIdentity, Learned]:
     """Let the cases take what was learned of their machines, where their sessions scatter no more than that."""
-    used: dict[Identity, Learned] = {}
+    used: dict[MachineIdentity, Learned] = {}
     for machine, tells in learned.items():
         cases = [one for one in family if one.match.machine == machine]
         priors = [tells.of((one.match.id, one.match.test)) for one in cases]
@@ -145,14 +148,14 @@ def _common(
     family: Sequence[JudgedCase],
     settings: Settings,
     matches: Sequence[MatchedCase],
-    learned: Mapping[Identity, Learned],
-) -> dict[Identity, CommonFactor]:
+    learned: Mapping[MachineIdentity, Learned],
+) -> dict[MachineIdentity, CommonFactor]:
     """The change that the cases of each machine share. Each case of them gets its own beside it."""
     assumed = FIGURES[settings.figure].prior
-    by_machine: dict[Identity, list[JudgedCase]] = {}
+    by_machine: dict[MachineIdentity, list[JudgedCase]] = {}
     for one in family if assumed is not None else ():
         by_machine.setdefault(one.match.machine, []).append(one)
-    found: dict[Identity, CommonFactor] = {}
+    found: dict[MachineIdentity, CommonFactor] = {}
     for machine, cases in by_machine.items():
         prior = learned[machine].prior if machine in learned else assumed
         assert prior is not None

@@ -13,15 +13,9 @@ from typing import Any, TypeVar
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.common_factor import CommonFactor
 from roofline.comparison.judged_case import BETTER, MATCHED, WORSE, Compared, measured
+from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference
 from roofline.comparison.observations.machine_state import state_differences
-from roofline.comparison.observations.runs import (
-    Identity,
-    Run,
-    before_the_baseline,
-    machine_difference,
-    other_code,
-    setup_differences,
-)
+from roofline.comparison.observations.runs import Run, before_the_baseline, other_code, setup_differences
 from roofline.comparison.sides.compared_figures import FigureOutcome
 from roofline.text.units import counted, first_lines, named, percent, scaled, signed, signed_range, some_of
 
@@ -180,7 +174,7 @@ def lines_of_common(
     ]
 
 
-def _of_common(comparison: Comparison, machine: Identity, factor: CommonFactor, *, in_full: bool) -> str:
+def _of_common(comparison: Comparison, machine: MachineIdentity, factor: CommonFactor, *, in_full: bool) -> str:
     confidence = comparison.settings.confidence
     where = f" on {comparison.machine_names[machine]}" if len(comparison.machines) > 1 else ""
     low, high = factor.effect.interval(confidence)

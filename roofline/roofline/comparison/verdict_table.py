@@ -10,9 +10,9 @@ from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
 from roofline.comparison.effects.verdict import MOST_SESSIONS
 from roofline.comparison.gate import found_in, lines_of, lines_of_common, sentence_of
 from roofline.comparison.judged_case import BETTER, OUTCOMES, Compared, Outcome
+from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.runs import (
-    Identity,
     Run,
     changed_roofs,
     code_of,
@@ -237,7 +237,7 @@ def _learned(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _learned_of(comparison: Comparison, machine: Identity) -> str:
+def _learned_of(comparison: Comparison, machine: MachineIdentity) -> str:
     name, tells = comparison.machine_names[machine], comparison.earlier.learned.get(machine)
     if tells is None:
         least = f"{LEAST_SESSIONS} earlier sessions of one commit that followed each other"
@@ -270,7 +270,7 @@ def _places(comparison: Comparison) -> str:
     return f"Compared is the {comparison.figure.title}: {', '.join(places) or 'no record has one'}"
 
 
-def _side(runs: Sequence[Run], names: Mapping[Identity, str]) -> str:
+def _side(runs: Sequence[Run], names: Mapping[MachineIdentity, str]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
     machines = list(dict.fromkeys(run.machine for run in runs))

@@ -10,7 +10,7 @@ import pytest
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
-from roofline.comparison.observations.runs import Identity
+from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.runs import Run as OneRun
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase
@@ -99,7 +99,7 @@ def test_what_is_not_as_expected_is_in_the_title(run: Run, base: list[Path], new
     assert err.splitlines()[-1].startswith("Error: Expected bounds: 1 ")
 
 
-_MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
+_MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
 _RUN = OneRun(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})
 
 

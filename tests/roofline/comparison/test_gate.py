@@ -12,12 +12,13 @@ from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
 from roofline.comparison.judged_case import Compared, Outcome
-from roofline.comparison.observations.runs import Identity, Run
+from roofline.comparison.observations.machine_identity import MachineIdentity
+from roofline.comparison.observations.runs import Run
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase, Standing
 from roofline.comparison.verdict_table import sides
 
-_MACHINE = Identity(label="lab", parts=(("fingerprint", "1"),))
+_MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
 
 
 def _run(file: str, when: str) -> Run:

@@ -1,10 +1,5 @@
 """A run: its machine, code and setup; and how the runs of two sides differ.
 
-A machine is what decides its speed: the fingerprint, or of another project's file the processor, how many of them, the
-system and the architecture (the host's name only where no processor is named). Host names, clock readings and kernel
-versions change on one machine and decide nothing. Two files without a fingerprint are of one machine only if they tell
-all of that alike: what one of them leaves open may be anything.
-
 The runs of a side are taken for runs of the same code, and on one machine the roofs should be the same. What speaks
 against it is reported with the files: another commit, a beginning before the baseline, other roofs.
 """
@@ -15,121 +10,18 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from roofline.comparison.observations.machine_identity import (
+    NOT_RECORDED,
+    MachineIdentity,
+    identity_of,
+    machine_difference,
+)
 from roofline.comparison.observations.machine_state import MachineState, state_of
 from roofline.comparison.observations.observation import disturbed_session, rounds_of
-from roofline.model.machines import unique_labels
-from roofline.results.result import Host, ResultFile
+from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
 from roofline.text.units import minute, scaled, some_of
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """A machine.
-
-    ``parts`` are what it is known by, in pairs of words and values; ``label`` is for people. ``hashed`` is what a
-    fingerprint is made from, in words: it says which of it differs, and decides nothing. ``device`` and ``key`` tell it
-    from another machine of its label.
-    """
-
-    label: str
-    parts: tuple[tuple[str, str], ...]
-    hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    device: str = field(default="", compare=False)
-    key: str = field(default="", compare=False)
-
-    @property
-    def fingerprint(self) -> str | None:
-        return dict(self.parts).get(_FINGERPRINT)
-
-    @property
-    def proven(self) -> bool:
-        """Whether there is a fingerprint."""
-        return self.fingerprint is not None
-
-
-_FINGERPRINT = "fingerprint"
-_PROCESSOR = "processor"
-_HOST = "host"
-_UNTOLD = "not recorded"
-
-_OF_A_MAC = ("i386", "arm")
-"""What Python calls the processor of any Mac, by the architecture."""
-
-
-def identity_of(result: ResultFile) -> Identity:
-    """The machine of a result."""
-    host, machine = result.host, result.machine
-    named: dict[str, str | None]
-    hashed: dict[str, str | None] = {}
-    if machine is not None:
-        named = {
-            _PROCESSOR: machine.cpu,
-            "device": f"{machine.device.name} ({machine.device.kind})",
-            "processor as pytest-benchmark has it": _processor(host),
-            _FINGERPRINT: machine.fingerprint,
-        }
-        device, cache = machine.device, machine.device.last_level_cache_byte
-        hashed = {
-            "processors": str(machine.limits.get("effective_cpus", machine.cpu_count)),
-            "memory": _gib(machine.memory_byte),
-            "compute capability": device.compute_capability,
-            "device memory": _gib(device.memory_byte),
-            "last-level cache": None if cache is None else f"{cache} byte",
-        }
-    else:
-        named = {
-            _PROCESSOR: _processor(host),
-            "number of processors": None if host.cpus is None else str(host.cpus),
-            "system": None if host.system is None else host.system.partition(" ")[0],
-            "architecture": host.architecture,
-            _HOST: host.node if _processor(host) is None else None,
-        }
-    told = (host.cpu, host.system) if machine is None else (machine.device.name, machine.fingerprint[-6:])
-    return Identity(
-        label=result.machine_label, parts=_known(named), hashed=_known(hashed), device=told[0] or "", key=told[1] or ""
-    )
-
-
-def names_of(machines: Iterable[Identity]) -> dict[Identity, str]:
-    """A name for each machine: its label, with more where labels are not unique, as every table of machines has it."""
-    return unique_labels(
-        {machine: machine.label for machine in machines}, lambda machine: machine.device, lambda machine: machine.key
-    )
-
-
-def _processor(host: Host) -> str | None:
-    """Where nothing else is known of it, pytest-benchmark has the architecture, which is no processor."""
-    return None if host.cpu in (host.architecture, *_OF_A_MAC) else host.cpu
-
-
-def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in values.items() if value is not None)
-
-
-def _gib(byte: int | None) -> str | None:
-    """As a fingerprint has it: what a system keeps for itself wobbles."""
-    return None if byte is None else f"{(byte + 2**29) // 2**30} GiB"
-
-
-def machine_difference(base: Identity, new: Identity) -> str | None:
-    """What shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
-    of_base, of_new = dict(base.parts), dict(new.parts)
-    differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
-    if base.proven and new.proven:
-        differing = [name for name in differing if name in of_base and name in of_new]
-    elif base.proven or new.proven:
-        differing = [_FINGERPRINT]
-    elif not {_PROCESSOR, _HOST} & of_base.keys() & of_new.keys() and not differing:
-        return "whether it is the same machine is not known: neither processor nor host is recorded"
-    if differing == [_FINGERPRINT]:
-        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
-        hashed = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]]
-        differing = hashed or differing
-    named = [name for name in differing if name != _FINGERPRINT] or differing
-    told = [f"{name} {of_new.get(name, _UNTOLD)}, baseline {of_base.get(name, _UNTOLD)}" for name in named]
-    return f"another machine: {', '.join(told)}" if told else None
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:
@@ -167,7 +59,7 @@ def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]
 
 
 def _listed(values: Iterable[str]) -> str:
-    return " and ".join(values) or _UNTOLD
+    return " and ".join(values) or NOT_RECORDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +74,7 @@ class Run:
     """
 
     file: str
-    machine: Identity
+    machine: MachineIdentity
     setup: Mapping[str, str]
     when: str
     commit: str | None

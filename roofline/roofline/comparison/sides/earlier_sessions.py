@@ -12,8 +12,9 @@ from pathlib import Path
 
 from roofline.comparison.effects.effect import Prior
 from roofline.comparison.effects.learning import Learned, learn
+from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference
 from roofline.comparison.observations.observation import Observation
-from roofline.comparison.observations.runs import Identity, machine_difference, run_of
+from roofline.comparison.observations.runs import run_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import session_results
 from roofline.comparison.sides.side_files import Side, refuse_profiled
@@ -37,12 +38,16 @@ class Earlier:
     and why.
     """
 
-    learned: Mapping[Identity, Learned] = field(default_factory=dict)
+    learned: Mapping[MachineIdentity, Learned] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
 
 
 def learn_from(
-    paths: Sequence[Path], machines: Iterable[Identity], sides: Sequence[Side], figure: FigureName, devices: DeviceTable
+    paths: Sequence[Path],
+    machines: Iterable[MachineIdentity],
+    sides: Sequence[Side],
+    figure: FigureName,
+    devices: DeviceTable,
 ) -> Earlier:
     """Learn from the earlier sessions of each machine.
 
@@ -52,7 +57,7 @@ def learn_from(
     """
     assumed = FIGURES[figure].prior
     assert isinstance(assumed, Prior)
-    observed: dict[Identity, dict[CaseKey, dict[_Code, list[Observation]]]] = {
+    observed: dict[MachineIdentity, dict[CaseKey, dict[_Code, list[Observation]]]] = {
         machine: defaultdict(lambda: defaultdict(list)) for machine in machines
     }
     skipped: list[str] = []
@@ -74,7 +79,7 @@ def learn_from(
 
 
 def _results(
-    paths: Sequence[Path], machines: Iterable[Identity], sides: Sequence[Side], skipped: list[str]
+    paths: Sequence[Path], machines: Iterable[MachineIdentity], sides: Sequence[Side], skipped: list[str]
 ) -> Iterator[ResultFile]:
     """Read the sessions that are of neither side, each once; of stores those of these machines.
 

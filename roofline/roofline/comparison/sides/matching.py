@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from roofline.comparison.observations.runs import Identity, Run, machine_difference, names_of
+from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
+from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.comparison.sides.side_files import Side
@@ -67,7 +68,7 @@ class MatchedCase:
 
     id: str
     test: str
-    machine: Identity
+    machine: MachineIdentity
     standing: Standing
     why: str = ""
     base: tuple[SessionResult, ...] = ()
@@ -189,7 +190,7 @@ def match(base: Side, new: Side, by: By) -> Matching:
     return Matching(cases=tuple(cases), left_out=tuple(_left_out(one, base.runs, of_new) for one in unmatched))
 
 
-def _runs(side: Side, machines: Sequence[Identity]) -> list[Run]:
+def _runs(side: Side, machines: Sequence[MachineIdentity]) -> list[Run]:
     """Those of these machines."""
     parts = {machine.parts for machine in machines}
     return [run for run in side.runs if run.machine.parts in parts]
@@ -205,10 +206,10 @@ def _one_machine(name: str, runs: Iterable[Run]) -> None:
         )
 
 
-def _by_machine(side: Side) -> dict[Identity, _Rows]:
+def _by_machine(side: Side) -> dict[MachineIdentity, _Rows]:
     """The rows of each machine that the side has a file of, be they none."""
-    machines: dict[tuple[tuple[str, str], ...], Identity] = {}
-    found: dict[Identity, _Rows] = {}
+    machines: dict[tuple[tuple[str, str], ...], MachineIdentity] = {}
+    found: dict[MachineIdentity, _Rows] = {}
     for run in side.runs:
         found[machines.setdefault(run.machine.parts, run.machine)] = {}
     for row in side.results:
@@ -224,7 +225,7 @@ def _merged(machines: Iterable[_Rows]) -> _Rows:
     return found
 
 
-def _left_out(machine: Identity, runs: Iterable[Run], of_new: Iterable[Identity]) -> str:
+def _left_out(machine: MachineIdentity, runs: Iterable[Run], of_new: Iterable[MachineIdentity]) -> str:
     files = [run.file for run in runs if run.machine.parts == machine.parts]
     why = next(filter(None, (machine_difference(machine, other) for other in of_new)), "")
     return f"left out of the baseline: {some_of(files, 1)}: {why}"

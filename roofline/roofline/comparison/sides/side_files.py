@@ -11,7 +11,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from roofline.comparison.observations.runs import Identity, Run, run_of
+from roofline.comparison.observations.machine_identity import MachineIdentity
+from roofline.comparison.observations.runs import Run, run_of
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By, SessionResult, session_results
 from roofline.files.decoding import ReadError
@@ -40,7 +41,7 @@ class Side:
     figure: FigureName = "step_time"
 
     @property
-    def machines(self) -> tuple[Identity, ...]:
+    def machines(self) -> tuple[MachineIdentity, ...]:
         return tuple(dict.fromkeys(run.machine for run in self.runs))
 
 

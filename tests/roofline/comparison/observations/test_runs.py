@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
+from roofline.comparison.observations.machine_identity import MachineIdentity, identity_of, machine_difference
 from roofline.comparison.observations.runs import (
-    Identity,
     Run,
     before_the_baseline,
     changed_roofs,
-    identity_of,
-    machine_difference,
     other_code,
     setup_differences,
     setup_of,
@@ -135,7 +133,7 @@ def test_a_host_is_missing_only_where_no_processor_is_told(tmp_path: Path) -> No
     assert _apart(unnamed, named) == "another machine: host a, baseline not recorded"
     assert _apart(unnamed, unnamed) == _NOT_KNOWN
     assert _apart(named, _foreign(tmp_path)) is not None
-    assert machine_difference(Identity("a", ()), Identity("b", ())) == _NOT_KNOWN
+    assert machine_difference(MachineIdentity("a", ()), MachineIdentity("b", ())) == _NOT_KNOWN
 
 
 @pytest.mark.parametrize(("processor", "machine"), [("aarch64", "aarch64"), ("i386", "x86_64"), ("arm", "arm64")])
@@ -171,7 +169,7 @@ def test_setup_of_another_project_s_file(tmp_path: Path) -> None:
 def _dated(
     file: str, when: str = "2026-11-20T12:00:00+00:00", commit: str | None = "a" * 40, *, dirty: bool | None = False
 ) -> Run:
-    machine = Identity(label="lab", parts=())
+    machine = MachineIdentity(label="lab", parts=())
     return Run(file=file, machine=machine, setup={}, when=when, commit=commit, dirty=dirty, not_measured={})
 
 
@@ -225,7 +223,7 @@ def test_before_a_baseline_without_dates_is_nothing() -> None:
 
 def _run(*roofs: Roof, fingerprint: str | None = "1") -> Run:
     parts = (("processor", "Xeon"),) if fingerprint is None else (("fingerprint", fingerprint),)
-    machine = Identity(label="lab", parts=parts)
+    machine = MachineIdentity(label="lab", parts=parts)
     return Run(
         file="a", machine=machine, setup={}, when="", commit=None, dirty=None, not_measured={}, roofs=tuple(roofs)
     )

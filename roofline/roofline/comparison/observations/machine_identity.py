@@ -1,0 +1,123 @@
+"""Which machine a session was measured on, and what shows that two are not the same.
+
+A machine is what decides its speed: the fingerprint, or of another project's file the processor, how many of them, the
+system and the architecture (the host's name only where no processor is named). Host names, clock readings and kernel
+versions change on one machine and decide nothing. Two files without a fingerprint are of one machine only if they tell
+all of that alike: what one of them leaves open may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from roofline.model.machines import unique_labels
+from roofline.results.result import Host, ResultFile
+
+
+@dataclass(frozen=True, slots=True)
+class MachineIdentity:
+    """A machine.
+
+    ``parts`` are what it is known by, in pairs of words and values; ``label`` is for people. ``hashed`` is what a
+    fingerprint is made from, in words: it says which of it differs, and decides nothing. ``device`` and ``key`` tell it
+    from another machine of its label.
+    """
+
+    label: str
+    parts: tuple[tuple[str, str], ...]
+    hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    device: str = field(default="", compare=False)
+    key: str = field(default="", compare=False)
+
+    @property
+    def fingerprint(self) -> str | None:
+        return dict(self.parts).get(_FINGERPRINT)
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a fingerprint."""
+        return self.fingerprint is not None
+
+
+_FINGERPRINT = "fingerprint"
+_PROCESSOR = "processor"
+_HOST = "host"
+NOT_RECORDED = "not recorded"
+
+_OF_A_MAC = ("i386", "arm")
+"""What Python calls the processor of any Mac, by the architecture."""
+
+
+def identity_of(result: ResultFile) -> MachineIdentity:
+    """The machine of a result."""
+    host, machine = result.host, result.machine
+    named: dict[str, str | None]
+    hashed: dict[str, str | None] = {}
+    if machine is not None:
+        named = {
+            _PROCESSOR: machine.cpu,
+            "device": f"{machine.device.name} ({machine.device.kind})",
+            "processor as pytest-benchmark has it": _processor(host),
+            _FINGERPRINT: machine.fingerprint,
+        }
+        device, cache = machine.device, machine.device.last_level_cache_byte
+        hashed = {
+            "processors": str(machine.limits.get("effective_cpus", machine.cpu_count)),
+            "memory": _gib(machine.memory_byte),
+            "compute capability": device.compute_capability,
+            "device memory": _gib(device.memory_byte),
+            "last-level cache": None if cache is None else f"{cache} byte",
+        }
+    else:
+        named = {
+            _PROCESSOR: _processor(host),
+            "number of processors": None if host.cpus is None else str(host.cpus),
+            "system": None if host.system is None else host.system.partition(" ")[0],
+            "architecture": host.architecture,
+            _HOST: host.node if _processor(host) is None else None,
+        }
+    told = (host.cpu, host.system) if machine is None else (machine.device.name, machine.fingerprint[-6:])
+    return MachineIdentity(
+        label=result.machine_label, parts=_known(named), hashed=_known(hashed), device=told[0] or "", key=told[1] or ""
+    )
+
+
+def names_of(machines: Iterable[MachineIdentity]) -> dict[MachineIdentity, str]:
+    """A name for each machine: its label, with more where labels are not unique, as every table of machines has it."""
+    return unique_labels(
+        {machine: machine.label for machine in machines}, lambda machine: machine.device, lambda machine: machine.key
+    )
+
+
+def _processor(host: Host) -> str | None:
+    """Where nothing else is known of it, pytest-benchmark has the architecture, which is no processor."""
+    return None if host.cpu in (host.architecture, *_OF_A_MAC) else host.cpu
+
+
+def _known(values: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in values.items() if value is not None)
+
+
+def _gib(byte: int | None) -> str | None:
+    """As a fingerprint has it: what a system keeps for itself wobbles."""
+    return None if byte is None else f"{(byte + 2**29) // 2**30} GiB"
+
+
+def machine_difference(base: MachineIdentity, new: MachineIdentity) -> str | None:
+    """What shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
+    of_base, of_new = dict(base.parts), dict(new.parts)
+    differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
+    if base.proven and new.proven:
+        differing = [name for name in differing if name in of_base and name in of_new]
+    elif base.proven or new.proven:
+        differing = [_FINGERPRINT]
+    elif not {_PROCESSOR, _HOST} & of_base.keys() & of_new.keys() and not differing:
+        return "whether it is the same machine is not known: neither processor nor host is recorded"
+    if differing == [_FINGERPRINT]:
+        of_base, of_new = {**of_base, **dict(base.hashed)}, {**of_new, **dict(new.hashed)}
+        hashed = [name for name, _ in base.hashed if name in of_new and of_base[name] != of_new[name]]
+        differing = hashed or differing
+    named = [name for name in differing if name != _FINGERPRINT] or differing
+    told = [f"{name} {of_new.get(name, NOT_RECORDED)}, baseline {of_base.get(name, NOT_RECORDED)}" for name in named]
+    return f"another machine: {', '.join(told)}" if told else None
