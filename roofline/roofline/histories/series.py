@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.observations.observation import Observation
+from roofline.comparison.observations.point_observations import left_out_notes, observations
 from roofline.comparison.observations.runs import setup_of
-from roofline.comparison.observations.scatter import left_out_notes, observations
 from roofline.model.machines import machine_names
 from roofline.model.points import MachineKey, Point, cases
 

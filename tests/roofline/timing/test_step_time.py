@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.observations.observation import observe_record
-from roofline.comparison.observations.scatter import sessions_table
+from roofline.comparison.sessions_table import sessions_table
 from roofline.machine.published import load
 from roofline.model.bounds import input_share
 from roofline.model.operations import break_down

@@ -91,7 +91,7 @@ def scatter(results: Sequence[Path], width: int) -> tuple[list[str], bool]:
 
     :raises AnalysisError: it can't be made.
     """
-    from roofline.comparison.observations.scatter import sessions_table
+    from roofline.comparison.sessions_table import sessions_table
     from roofline.machine.published import load
     from roofline.model.points import cases, place_all
     from roofline.results.reader import read

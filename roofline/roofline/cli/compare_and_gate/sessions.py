@@ -10,7 +10,7 @@ from roofline.cli.console import NoData
 from roofline.cli.inputs import devices_option, read_sessions, results_argument
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
-from roofline.comparison.observations.scatter import sessions_table
+from roofline.comparison.sessions_table import sessions_table
 from roofline.machine.published import DeviceTable
 from roofline.model.points import place_all
 

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roofline.comparison.observations.observation import (
-    Observation,
-    Unusable,
-    disturbed_session,
-    observe,
-    observe_stats,
-    rounds_of,
-)
+from roofline.comparison.observations.observation import Observation
+from roofline.comparison.observations.point_observations import left_out_notes, observations
 from roofline.model.machines import machine_names
 from roofline.model.points import MachineKey, Point, cases
 from roofline.show.tables import Column, Table, number, seconds, share, words
-from roofline.text.units import counted, significant
-from roofline.timing.step_time import mostly_disturbed
+from roofline.text.units import significant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,56 +81,6 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
         ],
         notes=notes,
     )
-
-
-def observations(
-    measured: Sequence[Point], *, with_error: bool = True
-) -> tuple[list[tuple[Point, Observation]], dict[str, list[str]]]:
-    """What each session says of each case; and by the case's id why sessions say nothing of it.
-
-    :param measured: cases, without the roofs.
-    :param with_error: of records' rounds; it takes most of the time.
-    """
-    disturbed = {
-        path: disturbed_session(rounds_of(result)) is not None
-        for path, result in {one.result.path: one.result for one in measured}.items()
-    }
-    observed: list[tuple[Point, Observation]] = []
-    left_out: dict[str, list[str]] = {}
-    for point in measured:
-        try:
-            observed.append((point, _observation(point, disturbed[point.result.path], with_error)))
-        except Unusable as error:
-            left_out.setdefault(point.id, []).append(str(error))
-    return observed, left_out
-
-
-def left_out_notes(left_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """A line for each case with all that was left out of it, the most frequent reasons first."""
-    lines = []
-    for case, reasons in left_out.items():
-        counts = Counter(reasons).most_common()
-        told = [f"{why} ({counted(count, 'session')} left out)" for why, count in counts]
-        lines.append(f"{case}: {'; '.join(told)}")
-    return lines
-
-
-def _observation(point: Point, disturbed: bool, with_error: bool) -> Observation:
-    """:param disturbed: whether nothing of its session is taken that knows what disturbed it."""
-    if not point.valid:
-        raise Unusable(point.why_invalid)
-    record = point.benchmark.record
-    if record is None:
-        return observe_stats(point.benchmark.stats, point.result.when)
-    if record.timing is None:
-        raise Unusable("no rounds in the record")
-    rounds = record.timing.rounds
-    if mostly_disturbed(rounds.disturbed) is not None:
-        # Without its own numbers: of several sessions it is one reason.
-        raise Unusable("most rounds were disturbed from outside")
-    if disturbed and rounds.disturbed is not None:
-        raise Unusable("most cases of the session were mostly disturbed from outside")
-    return observe(rounds, point.result.when, with_error=with_error)
 
 
 def _commit(point: Point) -> str | None:

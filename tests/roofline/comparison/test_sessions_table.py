@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.observations.scatter import Scatter, sessions_table
+from roofline.comparison.sessions_table import Scatter, sessions_table
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
