@@ -16,8 +16,9 @@ from roofline.audits.reading import SUFFIXES
 from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, compare_paths
+from roofline.comparison.comparison_lines import found_in
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.gate import Gate, gate
+from roofline.comparison.gate import Gate, judge
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
@@ -138,7 +139,7 @@ def check(
     """
     settings = _settings(least_effect, confidence, floor_s, by, figure, learn_from)
     comparison = compare_paths(_paths(baseline), _paths(new), settings, _table(devices))
-    return Verdicts(comparison, gate(comparison, allow_removed=allow_removed, strict=strict))
+    return Verdicts(comparison, judge(found_in(comparison), strict=strict, allow_removed=allow_removed))
 
 
 def _settings(
@@ -168,12 +169,12 @@ class Histories:
     @cached_property
     def levels(self) -> pd.DataFrame:
         """A row for each level of a case: its verdict, the change it began with, and the commits between."""
-        return frame_of(history_table(self.judged, self._left_out, "level", in_full=True))
+        return frame_of(history_table(self.judged, self._left_out, "level", verbose=True))
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """A row for each session of a case, or each set of them: its time and the level it is of."""
-        return frame_of(history_table(self.judged, self._left_out, "point", in_full=True))
+        return frame_of(history_table(self.judged, self._left_out, "point", verbose=True))
 
     def __str__(self) -> str:
         return sentence(self.judged)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from roofline.comparison.gate import Found, lines_of_unreadable
+from roofline.comparison.comparison_lines import lines_of_unreadable
+from roofline.comparison.gate import Found
 from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.outcome import Checked, CheckedBound, Verdict
@@ -30,20 +31,20 @@ def summary(checked: Checked) -> str:
     return ", ".join(text)
 
 
-def found_in(checked: Checked, *, in_full: bool = True) -> list[Found]:
+def found_in(checked: Checked, *, verbose: bool = True) -> list[Found]:
     """What the gate has to judge: one line for all findings, for each has its row and note."""
     found: list[Found] = []
     if not checked.all_held:
         failed = any(finding.verdict == "failed" for finding in checked.findings)
         line = f"Expected bounds: {summary(checked)}"
         found.append(("not as expected" if failed else "expectation not judged", line))
-    incomplete = first_lines("runs that did not end", checked.incomplete, in_full=in_full)
-    found += [("file not read", line) for line in lines_of_unreadable(checked.unreadable, in_full=in_full)]
+    incomplete = first_lines("runs that did not end", checked.incomplete, verbose=verbose)
+    found += [("file not read", line) for line in lines_of_unreadable(checked.unreadable, verbose=verbose)]
     found += [("run not ended", line) for line in incomplete]
     return [*found, *(("unknown device", line) for line in checked.unknown_devices)]
 
 
-def table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Table[CheckedBound]:
+def table(checked: Checked, *, passed: bool = True, verbose: bool = True) -> Table[CheckedBound]:
     """A row a case and expectation, the worst first.
 
     :param passed: whether it is a pass; where it is none though all findings hold, the title says so.
@@ -60,10 +61,10 @@ def table(checked: Checked, *, passed: bool = True, in_full: bool = True) -> Tab
             *(
                 line
                 for kind, lines in {**_messages(rows), **_of_held(rows)}.items()
-                for line in first_lines(kind, lines, in_full=in_full)
+                for line in first_lines(kind, lines, verbose=verbose)
             ),
             *([mixed] if mixed is not None else []),
-            *_rest(checked, in_full=in_full),
+            *_rest(checked, verbose=verbose),
         ],
     )
 
@@ -146,11 +147,11 @@ def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[str]]:
     }
 
 
-def _rest(checked: Checked, *, in_full: bool) -> list[str]:
-    notes = lines_of_unreadable(checked.unreadable, in_full=in_full)
-    notes += first_lines("bound otherwise by counters", checked.counters, in_full=in_full)
+def _rest(checked: Checked, *, verbose: bool) -> list[str]:
+    notes = lines_of_unreadable(checked.unreadable, verbose=verbose)
+    notes += first_lines("bound otherwise by counters", checked.counters, verbose=verbose)
     if checked.unexpected:
-        notes.append(f"Nothing is expected of: {named(checked.unexpected, in_full=in_full)}")
+        notes.append(f"Nothing is expected of: {named(checked.unexpected, verbose=verbose)}")
     if checked.for_others:
         counts = Counter(expected.device for expected in checked.for_others)
         text = ", ".join(f"{device} ({count})" for device, count in counts.items())

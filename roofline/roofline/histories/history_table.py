@@ -76,7 +76,7 @@ class _Point:
     change: Change | None
 
 
-def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: By, *, in_full: bool) -> Table[Any]:
+def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: By, *, verbose: bool) -> Table[Any]:
     """Show the histories, those with changes first.
 
     :param left_out: lines on what isn't in them.
@@ -91,7 +91,7 @@ def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: B
         columns=columns,
         rows=rows,
         display=[column for column in display if not (one_machine and column.name == "machine")],
-        notes=[*_notes(judged, in_full=in_full), *left_out],
+        notes=[*_notes(judged, verbose=verbose), *left_out],
     )
 
 
@@ -239,7 +239,7 @@ _POINT_COLUMNS: tuple[Column[Any], ...] = (
 )
 
 
-def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
+def _notes(judged: Sequence[JudgedSeries], *, verbose: bool) -> list[str]:
     undone = [
         f"Undone by later changes: {name_of(one)}: {signed(change.effect.ratio - 1)} since {_since(one, change)}"
         for one in judged
@@ -249,9 +249,9 @@ def _notes(judged: Sequence[JudgedSeries], *, in_full: bool) -> list[str]:
     too_short = any(one.levels is None for one in judged)
     return [
         *[f"Too short: a change is seen in {SHORTEST} points or more, each a session or a set of them"] * too_short,
-        *first_lines("Together", _together(judged), in_full=in_full),
-        *first_lines("Beside the code", _beside_the_code(judged), in_full=in_full),
-        *first_lines("Undone", undone, in_full=in_full),
+        *first_lines("Together", _together(judged), verbose=verbose),
+        *first_lines("Beside the code", _beside_the_code(judged), verbose=verbose),
+        *first_lines("Undone", undone, verbose=verbose),
     ]
 
 
@@ -268,7 +268,7 @@ def _beside_the_code(judged: Sequence[JudgedSeries]) -> list[str]:
             if differing := setup_differences([before.setup], [after.setup]):
                 where = f"between {commits_between(before, after)}: {'; '.join(differing)}"
                 cases.setdefault(where, []).append(one.series.case)
-    return [f"Not only the code changed {where} ({named(of, in_full=False)})" for where, of in cases.items()]
+    return [f"Not only the code changed {where} ({named(of, verbose=False)})" for where, of in cases.items()]
 
 
 def _together(judged: Sequence[JudgedSeries]) -> list[str]:

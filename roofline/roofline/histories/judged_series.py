@@ -161,7 +161,7 @@ def _levels_of(one: Series, since: int | None, settings: Settings, level: float)
     )
 
 
-def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_full: bool) -> list[Found]:
+def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, verbose: bool) -> list[Found]:
     """What stands in the way of a pass, or is not covered by it.
 
     A case that is new since the revision passes in silence until it has points enough.
@@ -177,7 +177,7 @@ def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, in_fu
         "file not read": [f"not read: {reason}" for reason in unreadable],
     }
     found = [
-        (situation, line) for situation, of in lines.items() for line in first_lines(situation, of, in_full=in_full)
+        (situation, line) for situation, of in lines.items() for line in first_lines(situation, of, verbose=verbose)
     ]
     if all(one.why_not_judged is not None for one in judged):
         found.append(("nothing to judge", "no case has a history in which a change could be seen"))

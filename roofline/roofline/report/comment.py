@@ -32,7 +32,7 @@ def comment(comparison: Comparison, gate: Gate, longest: int = LONGEST) -> str:
 
 
 def _text(comparison: Comparison, gate: Gate, told: Sequence[Compared]) -> str:
-    whole = table(comparison, sentence(comparison, gate.exit_code), in_full=False)
+    whole = table(comparison, sentence(comparison, gate.exit_code), verbose=False)
     same = comparison.counts["same"]
     more = len(comparison.cases) - same - len(told)
     left_out = [f"Not in the table: {counted(same, 'case')} the same"] if same else []

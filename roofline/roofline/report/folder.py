@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.gate import gate
+from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.gate import judge
 from roofline.files.writing import Write, utf8
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
@@ -167,7 +168,7 @@ def _texts(
     yield "env.md", "\n".join(environment(result) for result, _ in runs)
     against = ""
     if extras.comparison is not None:
-        judged = gate(extras.comparison, allow_removed=False, strict=False, in_full=False)
+        judged = judge(found_in(extras.comparison, verbose=False))
         against = comment(extras.comparison, judged)
         yield "comment.md", against
     tables = report_tables(runs, verbose=few_machines(runs))

@@ -123,9 +123,9 @@ MOST_SHOWN = 2
 """Lines of a kind, and cases that a line names, below a table, unless all are asked for."""
 
 
-def named(names: Sequence[str], *, in_full: bool) -> str:
+def named(names: Sequence[str], *, verbose: bool) -> str:
     """The names in a line below a table, the first `MOST_SHOWN` of them or all."""
-    return ", ".join(names) if in_full else some_of(names, MOST_SHOWN)
+    return ", ".join(names) if verbose else some_of(names, MOST_SHOWN)
 
 
 SHOWS_ALL = "(-v shows all)"
@@ -137,13 +137,13 @@ def in_document(text: str) -> str:
     return text.replace(SHOWS_ALL, "(`roofline check -v` shows all)")
 
 
-def first_lines(kind: str, lines: Sequence[str], *, in_full: bool, counts: Sequence[int] | None = None) -> list[str]:
+def first_lines(kind: str, lines: Sequence[str], *, verbose: bool, counts: Sequence[int] | None = None) -> list[str]:
     """Lines of one kind below a table: the first `MOST_SHOWN` of them, and how much the others are of; or all.
 
-    :param in_full: all of them, and all names in each (`named`). Whoever makes lines hands it on.
+    :param verbose: all of them, and all names in each (`named`).
     :param counts: how many cases, files, or whatever is counted of the kind, each line is of. Default: one.
     """
-    shown = len(lines) if in_full else MOST_SHOWN
+    shown = len(lines) if verbose else MOST_SHOWN
     rest = sum((counts or [1] * len(lines))[shown:])
     return [*lines[:shown], *([f"{kind}: and {rest} more {SHOWS_ALL}"] if rest else [])]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from roofline.comparison.comparison import Comparison, compare
-from roofline.comparison.gate import gate, lines_of
+from roofline.comparison.comparison_lines import ComparisonLines, found_in
+from roofline.comparison.gate import judge
 from roofline.comparison.judged_case import OUTCOMES
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.side_files import read_side
@@ -103,9 +104,12 @@ def test_a_mean_of_sessions_is_not_told_as_one_files(tmp_path: Path) -> None:
     """With several sessions a side, how many there are; with one, its file."""
     base = [*_foreign(tmp_path / "one", {"a": 1.0}, count=1), *_foreign(tmp_path / "four", {"a": 4.0}, count=1)]
     new = _foreign(tmp_path / "new", {"a": 200.0}, count=1)
-    (case,) = _compare(base, new).cases
-    assert lines_of([case], in_full=True)[0].endswith(
-        f" (2.00 s over 2 sessions ({base[0]} and 1 more), 200 s in {new[0]})"
+    comparison = _compare(base, new)
+    (case,) = comparison.cases
+    assert (
+        ComparisonLines(comparison, verbose=True)
+        .of([case])[0]
+        .endswith(f" (2.00 s over 2 sessions ({base[0]} and 1 more), 200 s in {new[0]})")
     )
 
 
@@ -136,9 +140,7 @@ def test_two_cases_of_a_kind_are_named_unless_all_are_asked_for(tmp_path: Path) 
     before = dict.fromkeys([*slower, *(f"gone{number}" for number in range(5))], 1.0)
     base, new = _foreign(tmp_path / "base", before, count=1), _foreign(tmp_path / "new", slower, count=1)
     comparison = _compare(base, new)
-    short, full = (
-        gate(comparison, allow_removed=False, strict=False, in_full=in_full).failures for in_full in (False, True)
-    )
+    short, full = (judge(found_in(comparison, verbose=verbose)).failures for verbose in (False, True))
     assert [line.split(": ")[:2] for line in short] == [
         *(["slower", "case4"], ["slower", "case3"], ["slower", "and 3 more (-v shows all)"]),
         ["removed", "gone0, gone1 and 3 more"],

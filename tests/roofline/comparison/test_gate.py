@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.comparison_lines import ComparisonLines, found_in
 from roofline.comparison.effects.effect import Effect
-from roofline.comparison.gate import GATE_RULES, WARNING, gate, judge
+from roofline.comparison.gate import GATE_RULES, WARNING, judge
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase, Standing
-from roofline.comparison.verdict_table import sides
 
 _MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
 
@@ -93,10 +93,10 @@ def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
     with their names, for the table may have no room for it.
     """
     cases = [_case(name, "inconclusive", more_sessions=more) for name, more in (("a", 3), ("b", 9), ("c", None))]
-    (line,) = gate(_comparison(_case("d", "same"), *cases), allow_removed=False, strict=False).warnings
+    (line,) = judge(found_in(_comparison(_case("d", "same"), *cases))).warnings
     assert line.startswith("inconclusive, neither slower nor the same: a (about 3), b (about 9), c; about 9 more ")
     assert line.endswith(" more sessions a side would settle 2 of 3, if the estimates stay")
-    (line,) = gate(_comparison(_case("d", "same"), cases[1]), allow_removed=False, strict=False).warnings
+    (line,) = judge(found_in(_comparison(_case("d", "same"), cases[1]))).warnings
     assert line.startswith("inconclusive, neither slower nor the same: b; about 9 more sessions a side would settle 1 ")
 
 
@@ -107,6 +107,7 @@ def test_one_session_a_side_is_told_to_be_too_few() -> None:
     ten = replace(comparison, base_runs=comparison.base_runs * 10)
     several = replace(ten, new_runs=comparison.new_runs * 2)
     for of_sides, ends in ((comparison, True), (ten, False), (several, False)):
-        (line,) = gate(of_sides, allow_removed=False, strict=False).warnings
+        (line,) = judge(found_in(of_sides)).warnings
         assert line.endswith(told) is ends
-        assert any(note.startswith("Of one session a side ") for note in sides(of_sides)) is ends
+        lines = ComparisonLines(of_sides, verbose=True).sides()
+        assert any(one.startswith("Of one session a side ") for one in lines) is ends

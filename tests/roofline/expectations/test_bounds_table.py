@@ -52,7 +52,7 @@ def test_the_worst_come_first_and_the_rest_is_counted(tmp_path: Path) -> None:
         _expected("a*", device="mps"),
         _expected("b*", device="mps"),
     ]
-    shown = table(check_expectations(build_points.points(tmp_path, *records), entries), in_full=False)
+    shown = table(check_expectations(build_points.points(tmp_path, *records), entries), verbose=False)
     assert shown.title == "Expected bounds: 1 failed, 1 not evaluable, 1 not measured, 1 held"
     assert [row.verdict for row in shown.rows] == ["failed", "not_evaluable", "not_measured", "held"]
     assert shown.notes[-2:] == [

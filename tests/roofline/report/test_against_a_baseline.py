@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from roofline.comparison.comparison import Comparison, compare_paths
-from roofline.comparison.gate import gate
+from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.gate import judge
 from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.model.points import place_all
@@ -38,7 +39,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def _comment(comparison: Comparison, longest: int = LONGEST) -> str:
-    return comment(comparison, gate(comparison, allow_removed=False, strict=False, in_full=False), longest)
+    return comment(comparison, judge(found_in(comparison, verbose=False)), longest)
 
 
 def _rows(text: str) -> list[str]:

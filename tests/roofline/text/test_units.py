@@ -61,10 +61,10 @@ def test_rounding_may_change_the_prefix() -> None:
 def test_two_of_a_kind_are_shown_unless_all_are_asked_for() -> None:
     """The rest is counted, by how many each line is of."""
     lines = ["a", "b", "c", "d"]
-    *first, rest = first_lines("slower", lines, in_full=False, counts=[1, 4, 2, 3])
+    *first, rest = first_lines("slower", lines, verbose=False, counts=[1, 4, 2, 3])
     assert (first, rest) == (["a", "b"], "slower: and 5 more (-v shows all)")
     assert in_document(rest) == "slower: and 5 more (`roofline check -v` shows all)"
-    assert first_lines("slower", lines, in_full=True) == ["a", "b", "c", "d"]
-    assert first_lines("slower", lines[:2], in_full=False) == ["a", "b"]
-    assert first_lines("slower", lines, in_full=False)[-1] == "slower: and 2 more (-v shows all)"
-    assert [named(["a", "b", "c"], in_full=in_full) for in_full in (False, True)] == ["a, b and 1 more", "a, b, c"]
+    assert first_lines("slower", lines, verbose=True) == ["a", "b", "c", "d"]
+    assert first_lines("slower", lines[:2], verbose=False) == ["a", "b"]
+    assert first_lines("slower", lines, verbose=False)[-1] == "slower: and 2 more (-v shows all)"
+    assert [named(["a", "b", "c"], verbose=verbose) for verbose in (False, True)] == ["a, b and 1 more", "a, b, c"]

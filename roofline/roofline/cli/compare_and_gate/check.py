@@ -15,7 +15,8 @@ from roofline.cli.inputs import INPUT, devices_option, read_sessions
 from roofline.cli.output import emit, write_text
 from roofline.cli.parameters import STDOUT, Output, OutputFile, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, compare_paths
-from roofline.comparison.gate import Found, Gate, found_in, judge
+from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.gate import Found, Gate, judge
 from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.observations.runs import changed_roofs
 from roofline.comparison.settings import Settings
@@ -101,7 +102,7 @@ class Judged:
 
     def tables(self, output: Output = STDOUT, *, verbose: bool) -> list[Table[Any]]:
         """The cases, then the expected bounds. Notes that the gate says beside them are left out, but not in a file."""
-        found = [] if self.comparison is None else [table(self.comparison, self.title, in_full=verbose)]
+        found = [] if self.comparison is None else [table(self.comparison, self.title, verbose=verbose)]
         found += [] if self.expected is None else [self.expected]
         if output.path is None or output.is_data or output.form == "markdown":
             found = [replace(one, notes=[note for note in one.notes if note not in self.gate.lines]) for one in found]
@@ -133,9 +134,9 @@ def judge_results(
     held = judge(())
     if expect is not None:
         checked = _checked(new, expect, devices)
-        not_held = bounds_table.found_in(checked, in_full=verbose)
+        not_held = bounds_table.found_in(checked, verbose=verbose)
         held = judge(not_held, strict=strict)
-        expected = bounds_table.table(checked, passed=held.exit_code == 0, in_full=verbose)
+        expected = bounds_table.table(checked, passed=held.exit_code == 0, verbose=verbose)
     if not base:
         return Judged(gate=held, expected=expected)
     try:
@@ -146,7 +147,7 @@ def judge_results(
         # What is not as expected is so without a baseline, too.
         gate = judge([*not_held, ("nothing to judge", str(error))], strict=strict)
         return Judged(gate=gate, expected=expected)
-    found = found_in(comparison, in_full=verbose)
+    found = found_in(comparison, verbose=verbose)
     title = sentence(comparison, judge(found, strict=strict, allow_removed=allow_removed).exit_code)
     if held.exit_code:
         said = "Not as expected" if held.exit_code == 1 else "Not passed: not all that is expected could be judged"

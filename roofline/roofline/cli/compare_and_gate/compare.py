@@ -12,7 +12,7 @@ from roofline.cli.inputs import INPUT, devices_option
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options, verbose_option
 from roofline.comparison.comparison import compare_paths
-from roofline.comparison.gate import nothing_judged
+from roofline.comparison.comparison_lines import nothing_judged
 from roofline.comparison.settings import Settings
 from roofline.comparison.verdict_table import sentence, table
 from roofline.machine.published import DeviceTable
@@ -41,6 +41,6 @@ def compare(
     Exit code: 0 cases were compared, 3 nothing could be.
     """
     comparison = compare_paths(base, new, settings, devices)
-    emit([table(comparison, sentence(comparison), in_full=verbose)], output)
+    emit([table(comparison, sentence(comparison), verbose=verbose)], output)
     if not comparison.judged:
         raise NoData(nothing_judged(comparison))

@@ -96,9 +96,9 @@ def history(
         raise WrongUsage(str(error)) from error
     if output.figure is not None:
         _draw(judged, output.figure)
-    emit([history_table(judged, left_out, by, in_full=verbose)], output)
+    emit([history_table(judged, left_out, by, verbose=verbose)], output)
     if fail_on is not None:
-        gate = judge(found_in(judged, reading.unreadable, in_full=verbose))
+        gate = judge(found_in(judged, reading.unreadable, verbose=verbose))
         for message in gate.messages:
             tell(message)
         context.exit(gate.exit_code)

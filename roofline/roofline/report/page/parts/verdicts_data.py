@@ -19,7 +19,7 @@ def verdicts_data(comparison: Comparison, opens: Sequence[int | None]) -> Data:
 
     :param opens: the number by which each is opened.
     """
-    verdicts = table(comparison, sentence(comparison), in_full=False)
+    verdicts = table(comparison, sentence(comparison), verbose=False)
     made = table_data(verdicts.displayed(), verdicts.rows, opens=opens)
     return {"title": verdicts.title, "table": made, "notes": [in_document(note) for note in verdicts.notes]}
 
