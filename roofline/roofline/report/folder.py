@@ -16,7 +16,7 @@ from roofline.files.writing import Write, utf8
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.plots.style import Form, save
-from roofline.report.changes import changes_figure
+from roofline.report.changes_figure import changes_figure
 from roofline.report.comment import comment
 from roofline.report.costs import Cost, costs_table
 from roofline.report.dashboards import dashboard_files

@@ -13,7 +13,7 @@ from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.model.points import place_all
 from roofline.report import folder
-from roofline.report.changes import changes_figure
+from roofline.report.changes_figure import changes_figure
 from roofline.report.comment import LONGEST, comment
 from roofline.report.page.page_data import PageData
 from roofline.results.reader import read, read_file

@@ -18,9 +18,9 @@ from roofline.report.costs import costs_table
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
+from roofline.report.page.parts.attention import attention_table
 from roofline.report.page.parts.batch_data import batch_data
 from roofline.report.page.parts.pairs_data import pairs_data
-from roofline.report.page.parts.remarks import attention_table
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline

@@ -17,7 +17,7 @@ from roofline.comparison.effects.verdict import judge
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.settings import Settings
 from roofline.machine.published import load
-from roofline.report.changes import changes_figure
+from roofline.report.changes_figure import changes_figure
 from roofline.schema.record import KEY
 from tests.roofline.comparison import sessions
 from tests.roofline.conftest import Run
