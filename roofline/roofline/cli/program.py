@@ -43,7 +43,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "plot": ("read_results.plot_report:plot", "Roofline and throughput figures of each machine."),
         "report": ("read_results.plot_report:report", "Table, figures, CSVs and environment in one folder."),
         "env": ("read_results.result_tables:env", "The environment of each run as Markdown."),
-        "recover": ("read_results.result_tables:recover", "Make the JSON of a run that was killed."),
+        "recover": ("read_results.recover:recover", "Make the JSON of a run that was killed."),
         "store": ("read_results.store:store", "Very many results in one place, asked by SQL."),
     },
     "Compare and gate": {
