@@ -82,6 +82,54 @@ STDOUT = Output()
 """A table for the terminal."""
 
 
+class TwoSidesCommand(click.Command):
+    """A command whose arguments are the files of one side, and whose options take those of the other.
+
+    ``NEW… --baseline BASE…``: such an option takes all paths that follow it, the first behind a space or an equals
+    sign. Where no path comes before it, it takes one, and the rest are the arguments. It may be given several times.
+    """
+
+    def __init__(self, *arguments: Any, several: Sequence[str], optional: str | None = None, **options: Any) -> None:
+        """:param several: names of the options that take several paths.
+        :param optional: name of an option whose value may be left out.
+        """
+        super().__init__(*arguments, **options)
+        self._several = several
+        self._optional = optional
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._spread(args))
+
+    def _spread(self, args: Sequence[str]) -> list[str]:
+        """With the option's name before each of its values, as click reads it."""
+        with_value = {
+            name
+            for parameter in self.params
+            if isinstance(parameter, click.Option) and not parameter.is_flag
+            for name in parameter.opts
+        }
+        spread: list[str] = []
+        paths = 0
+        taking = ""
+        rest = list(reversed(args))
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                return [*spread, word, *reversed(rest)]
+            if word.startswith("-") and word != "-":
+                spread.append(word)
+                name = word.partition("=")[0]
+                taking = name if name in self._several and paths > 0 else ""
+                if rest and word in with_value and not (word == self._optional and rest[-1].startswith("-")):
+                    spread.append(rest.pop())
+            elif taking:
+                spread += [taking, word]
+            else:
+                spread.append(word)
+                paths += 1
+        return spread
+
+
 class OutputFile(click.Path):
     """A file to write, with one of ``endings``; or without any, such as ``/dev/stdout``.
 

@@ -99,8 +99,8 @@ def options_of_check(words: Sequence[str], *, verbose: bool = False) -> dict[str
     """
     import click
 
-    from roofline.cli.compare_and_gate.baseline_candidate import settings_of
     from roofline.cli.compare_and_gate.check import check
+    from roofline.cli.compare_and_gate.judging_options import settings_of
     from roofline.schema.expected_file import ExpectedFileError, read
 
     side = Path("NEW")

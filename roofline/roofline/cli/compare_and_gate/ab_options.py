@@ -17,7 +17,7 @@ import click
 from roofline.ab.cases import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
-from roofline.cli.compare_and_gate.baseline_candidate import confidence_option, least_effect_option
+from roofline.cli.compare_and_gate.judging_options import confidence_option, least_effect_option
 from roofline.cli.console import NoData, WrongUsage
 from roofline.cli.parameters import SECONDS, Command, together
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
+from roofline.cli.compare_and_gate.judging_options import judging_options
 from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import INPUT, devices_option, read_sessions
 from roofline.cli.output import emit, write_text
-from roofline.cli.parameters import STDOUT, Output, OutputFile, table_options, verbose_option
+from roofline.cli.parameters import STDOUT, Output, OutputFile, TwoSidesCommand, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.comparison_lines import found_in
 from roofline.comparison.gate import Found, Gate, judge
@@ -33,7 +33,7 @@ BESIDE_THE_TESTS = ""
 """What ``--expect`` without a file stands for: the one beside the tests that were measured."""
 
 
-@click.command(cls=TwoSides, several=("--baseline", "--learn-from"), optional="--expect")
+@click.command(cls=TwoSidesCommand, several=("--baseline", "--learn-from"), optional="--expect")
 @click.argument("new", nargs=-1, required=True, type=INPUT)
 @click.option(
     "--baseline", "base", multiple=True, type=INPUT, metavar="BASE...", help="Files or folders to compare with."

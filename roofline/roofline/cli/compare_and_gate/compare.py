@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.compare_and_gate.baseline_candidate import TwoSides, judging_options
+from roofline.cli.compare_and_gate.judging_options import judging_options
 from roofline.cli.console import NoData
 from roofline.cli.inputs import INPUT, devices_option
 from roofline.cli.output import emit
-from roofline.cli.parameters import Output, table_options, verbose_option
+from roofline.cli.parameters import Output, TwoSidesCommand, table_options, verbose_option
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.comparison_lines import nothing_judged
 from roofline.comparison.settings import Settings
@@ -18,7 +18,7 @@ from roofline.comparison.verdict_table import sentence, table
 from roofline.machine.published import DeviceTable
 
 
-@click.command(cls=TwoSides, several=("--with", "--learn-from"))
+@click.command(cls=TwoSidesCommand, several=("--with", "--learn-from"))
 @click.argument("base", nargs=-1, required=True, type=INPUT)
 @click.option("--with", "new", multiple=True, required=True, type=INPUT, metavar="NEW...", help="Files or folders.")
 @judging_options

@@ -11,7 +11,7 @@ from typing import get_args
 import click
 
 from roofline.ab.worktrees import GitError, Repository
-from roofline.cli.compare_and_gate.baseline_candidate import confidence_option, least_effect_option
+from roofline.cli.compare_and_gate.judging_options import confidence_option, least_effect_option
 from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
 from roofline.cli.output import emit, write_bytes

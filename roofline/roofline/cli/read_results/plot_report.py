@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from roofline.cli.compare_and_gate.baseline_candidate import TwoSides
 from roofline.cli.console import NoData, WrongUsage, say, tell
 from roofline.cli.inputs import INPUT, devices_option, named_case, read_points, read_results, results_argument
 from roofline.cli.output import emit, unwritable, write_free
-from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, width_option
+from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, TwoSidesCommand, width_option
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.settings import Settings
 from roofline.machine.published import DeviceTable
@@ -79,7 +78,7 @@ def _prices(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     return found
 
 
-@click.command(cls=TwoSides, several=("--baseline",))
+@click.command(cls=TwoSidesCommand, several=("--baseline",))
 @results_argument
 @_folder_option("report", "Folder for everything.")
 @click.option(
