@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
-from roofline.ab.aa_test import selftest_cases, selftest_table
 from roofline.ab.cases import AbCase
+from roofline.ab.selftest_outcome import selftest_cases, selftest_table
 from roofline.comparison.effects.paired import PairTurns
 from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns

@@ -5,7 +5,7 @@ with a verdict for each case, its table and what the gate finds in it (`turns_ta
 (`turns_file`).
 
 `cases` starts pairs of processes (`process`) until each case has a verdict, `turn_taking` hands the two of a pair their
-turns with `messages`, and `loaded_code` checks that each ran its own code. `aa_test` judges the gate itself.
+turns with `messages`, and `loaded_code` checks that each ran its own code. `selftest_outcome` judges the gate itself.
 
 The measuring is done by pytest processes that load `pytest_roofline.ab`; nothing here imports torch or pytest.
 """

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import click
 
-from roofline.ab.aa_test import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.ab.cases import Rules, measure_in_turns
+from roofline.ab.selftest_outcome import (
+    not_compared,
+    selftest_cases,
+    selftest_table,
+    slowed,
+    small_case_arguments,
+    unchanged,
+)
 from roofline.ab.side import check_arguments
 from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
 from roofline.cli.console import NoData, tell

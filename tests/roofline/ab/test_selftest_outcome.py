@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.aa_test import not_compared, selftest_cases, selftest_table, slowed, small_case_arguments, unchanged
 from roofline.ab.cases import AbCase, Rules
+from roofline.ab.selftest_outcome import (
+    not_compared,
+    selftest_cases,
+    selftest_table,
+    slowed,
+    small_case_arguments,
+    unchanged,
+)
 from roofline.show.render import render
 from tests.roofline.ab.made import case, trial, turns
 from tests.roofline.conftest import Run
