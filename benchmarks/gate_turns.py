@@ -56,7 +56,7 @@ from benchmarks.gate_rates import (
     total,
 )
 from benchmarks.gate_record import CASES, DATA
-from roofline.ab.cases import AbCase, Rules, judge_cases
+from roofline.ab.measuring_in_turns import AbCase, Rules, judge_cases
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.paired import LEAST_PAIRS, PairTurns, effect_of_pairs, observe_pair
 

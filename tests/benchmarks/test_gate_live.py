@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import gate_live
 from benchmarks.gate_rates import Count
-from roofline.ab.cases import AbCase
+from roofline.ab.measuring_in_turns import AbCase
 from roofline.ab.selftest_outcome import selftest_cases, selftest_table
 from roofline.comparison.effects.paired import PairTurns
 from roofline.show.render import render

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import gate_live, gate_rates, gate_stored, gate_turns
-from roofline.ab.cases import Rules
+from roofline.ab.measuring_in_turns import Rules
 
 SESSIONS = {"quiet", "loud", "loud_later"}
 TURNS = {"quiet", "loud"}

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import gate_turns
 from benchmarks.gate_rates import Count
 from benchmarks.gate_turns import Recording
-from roofline.ab.cases import Rules
+from roofline.ab.measuring_in_turns import Rules
 from roofline.comparison.effects.paired import PairTurns
 
 RNG = np.random.default_rng(0)

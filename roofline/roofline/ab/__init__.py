@@ -4,8 +4,9 @@ In: options (`side` makes two sides of them, with the trees of `worktrees`) and 
 with a verdict for each case, its table and what the gate finds in it (`turns_table`), and a file of all turns
 (`turns_file`).
 
-`cases` starts pairs of processes (`process`) until each case has a verdict, `turn_taking` hands the two of a pair their
-turns with `messages`, and `loaded_code` checks that each ran its own code. `selftest_outcome` judges the gate itself.
+`measuring_in_turns` starts pairs of processes (`process`) until each case has a verdict, `turn_taking` hands the two of
+a pair their turns with `messages`, and `loaded_code` checks that each ran its own code. `selftest_outcome` judges the
+gate itself.
 
 The measuring is done by pytest processes that load `pytest_roofline.ab`; nothing here imports torch or pytest.
 """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
-from roofline.ab.cases import AbCase, AbResult
+from roofline.ab.measuring_in_turns import AbCase, AbResult
 from roofline.ab.side import Side
 from roofline.comparison.effects.paired import SideName, least_detectable
 from roofline.show.tables import Table, number, words

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from roofline.ab.cases import AbCase, AbResult
+from roofline.ab.measuring_in_turns import AbCase, AbResult
 from roofline.ab.messages import Hello
 from roofline.ab.side import Side, WrongOptions
 from roofline.comparison.effects.paired import SIDES

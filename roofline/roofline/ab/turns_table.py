@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from roofline.ab.cases import AbCase, AbResult, Outcome, Rules
+from roofline.ab.measuring_in_turns import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.effects.paired import LEAST_PAIRS
 from roofline.comparison.gate import Found, grouped, sentence_of
 from roofline.show.tables import Column, Table, ends, number, words

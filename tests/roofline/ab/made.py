@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roofline.ab.cases import AbCase, AbResult, Rules, judge_cases
+from roofline.ab.measuring_in_turns import AbCase, AbResult, Rules, judge_cases
 from roofline.ab.messages import PROTOCOL, Hello
 from roofline.comparison.effects.paired import PairTurns
 from tests.roofline.ab.fakes import side

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from roofline.ab.cases import AbCase
+from roofline.ab.measuring_in_turns import AbCase
 from roofline.ab.turns_table import found_in
 from roofline.comparison.gate import judge
 from tests.roofline.ab.made import (

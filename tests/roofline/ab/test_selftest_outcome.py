@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.cases import AbCase, Rules
+from roofline.ab.measuring_in_turns import AbCase, Rules
 from roofline.ab.selftest_outcome import (
     not_compared,
     selftest_cases,

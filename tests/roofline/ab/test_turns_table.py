@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from roofline.ab.cases import AbCase, AbResult, Rules
+from roofline.ab.measuring_in_turns import AbCase, AbResult, Rules
 from roofline.ab.turns_table import found_in, sentence, verdict_table
 from roofline.comparison.gate import judge
 from roofline.show.render import render

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from roofline.ab import turns_file
-from roofline.ab.cases import Rules, measure_in_turns
+from roofline.ab.measuring_in_turns import Rules, measure_in_turns
 from roofline.ab.side import SideOptions, check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
 from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder

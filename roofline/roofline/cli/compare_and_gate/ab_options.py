@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from roofline.ab.cases import Rules
+from roofline.ab.measuring_in_turns import Rules
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.cli.compare_and_gate.judging_options import confidence_option, least_effect_option

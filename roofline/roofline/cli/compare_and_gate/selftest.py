@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from roofline.ab.cases import Rules, measure_in_turns
+from roofline.ab.measuring_in_turns import Rules, measure_in_turns
 from roofline.ab.selftest_outcome import (
     not_compared,
     selftest_cases,

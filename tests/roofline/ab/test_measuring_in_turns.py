@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.ab.cases import AbCase, AbResult, CannotMeasure, Rules, judge_cases, measure_in_turns
+from roofline.ab.measuring_in_turns import AbCase, AbResult, CannotMeasure, Rules, judge_cases, measure_in_turns
 from roofline.ab.process import ProcessFailed
 from roofline.ab.side import Side
 from tests.roofline.ab.fakes import FakeProcess, Table, side
