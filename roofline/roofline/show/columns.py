@@ -15,7 +15,7 @@ from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.schema.record import Memory, Record, Work
 from roofline.schema.session import Session
-from roofline.show.tables import Column, Dtype, Follow
+from roofline.show.tables import Column, number, words
 from roofline.text.printable import printable
 from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
 from roofline.timing import readings
@@ -73,31 +73,19 @@ def between(low: float | None, high: float | None, show: Callable[[float], str])
     return first if first == last else f"{first}-{last}"
 
 
-def _figure(
-    name: str,
-    title: str,
-    source: str | Get,
-    show: Callable[[Any], str] = str,
-    *,
-    by: Callable[[Any], Any] | None = None,
-    dtype: Dtype,
-    drop: int = 0,
-) -> Column[Point]:
-    """A column.
+_ROOTS: dict[str, Get] = {
+    "record": lambda point: point.benchmark.record,
+    "counted": lambda point: None if point.benchmark.record is None else counters_of(point.benchmark.record),
+    "session": lambda point: point.result.session,
+    "machine": lambda point: point.result.machine,
+}
+"""What a path may begin with beside the attributes of a point; ``counted`` are counters that were read."""
 
-    :param source: where the value stands: a path from the point (see `_ROOTS`), or what gets it.
-    :param by: what makes the value of what stands there, where that isn't None.
-    """
-    get = Follow(source, _ROOTS, by) if isinstance(source, str) else source
-    right = dtype in ("Float64", "Int64")
-    return Column(name=name, title=title, get=get, show=show, right=right, drop=drop, dtype=dtype)
-
-
-_text = partial(_figure, dtype="string")
-_kind = partial(_figure, dtype="category")
-_truth = partial(_figure, show=lambda value: "yes" if value else "no", dtype="boolean")
-_number = partial(_figure, dtype="Float64")
-_count = partial(_figure, dtype="Int64")
+_text = partial(words, roots=_ROOTS)
+_kind = partial(words, roots=_ROOTS, dtype="category")
+_truth = partial(words, roots=_ROOTS, show=lambda value: "yes" if value else "no", dtype="boolean")
+_number = partial(number, roots=_ROOTS)
+_count = partial(number, roots=_ROOTS, dtype="Int64")
 
 
 def _in(unit: str) -> Callable[[float], str]:
@@ -124,15 +112,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def _counter_title(quantity: Quantity) -> str:
     return quantity.title.replace("\n", " ") if quantity.part else f"{quantity.title.split()[0]} counter"
-
-
-_ROOTS: dict[str, Get] = {
-    "record": lambda point: point.benchmark.record,
-    "counted": lambda point: None if point.benchmark.record is None else counters_of(point.benchmark.record),
-    "session": lambda point: point.result.session,
-    "machine": lambda point: point.result.machine,
-}
-"""What a path may begin with beside the attributes of a point; ``counted`` are counters that were read."""
 
 
 def _setting(name: str) -> Callable[[Record], Any]:
@@ -225,7 +204,7 @@ _ALL: tuple[Column[Point], ...] = (
     _count("samples_per_step", "samples", "record.case.samples_per_step"),
     _kind("sample_unit", "unit", "record.case.sample_unit"),
     _kind("label", "label", "session.label"),
-    _figure("started_at", "started", lambda point: point.result.started_at, dtype="datetime64[us, UTC]"),
+    _text("started_at", "started", lambda point: point.result.started_at, dtype="datetime64[us, UTC]"),
     _text("session", "session", "session", by=_place_in_set),
     _text("session_set", "set", "session", by=lambda session: None if session.set is None else session.set.id),
     _text("commit", "commit", "result.commit"),
@@ -352,20 +331,18 @@ _ALL: tuple[Column[Point], ...] = (
     _number("fraction_of_compute_roof", "% of peak", "placement.fraction_of_compute", percent_of),
     _seconds("speed_of_light_s", "speed of light", "sol.time_s"),
     _number("fraction_of_speed_of_light", "% of\nSOL", "fraction_of_sol", percent_of, drop=1),
-    replace(_kind("bound", "bound", "bound.kind"), narrow=short_bound),
+    _kind("bound", "bound", "bound.kind", narrow=short_bound),
     _text("bound_why", "why", "bound.why"),
     _text("bound_evidence", "evidence", "bound.evidence"),
     replace(_truth("plottable", "placed", lambda point: point.why_not_drawn is None), right=True),
     _text("why_not_plottable", "not placed", "why_not_drawn"),
     replace(_truth("valid", "valid", "valid"), right=True),
-    replace(
+    _text(
+        "flags",
+        "flags",
+        lambda point: [flag.name for flag in sorted(point.flags, key=lambda flag: not flag.invalid)],
+        ", ".join,
         # Where space is short the first is named alone: one that makes the row invalid.
-        _text(
-            "flags",
-            "flags",
-            lambda point: [flag.name for flag in sorted(point.flags, key=lambda flag: not flag.invalid)],
-            ", ".join,
-        ),
         narrow=lambda names: " ".join([*names[:1], *([f"+{len(names) - 1}"] if len(names) > 1 else [])]),
     ),
     *(

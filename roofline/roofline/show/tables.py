@@ -93,6 +93,9 @@ class Table(Generic[Row]):
 Get = str | Callable[[Any], Any]
 """How a column gets a value from a row: a function, or a path of `Follow`; empty: that of its name."""
 
+Roots = Mapping[str, Callable[[Any], Any]]
+"""What gets the first part of a path of `Follow`, where that is no attribute of a row."""
+
 
 def number(
     name: str,
@@ -103,9 +106,14 @@ def number(
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
     dtype: Dtype = "Float64",
+    by: Callable[[Any], Any] | None = None,
+    roots: Roots | None = None,
 ) -> Column[Any]:
-    """Make a column that stands on the right. Its title is its name where none is given."""
-    value = get if callable(get) else Follow(get or name)
+    """Make a column that stands on the right. Its title is its name where none is given.
+
+    :param by: of the path, as `Follow` has it; ``roots`` likewise.
+    """
+    value = get if callable(get) else Follow(get or name, roots, by)
     return Column(name=name, title=title or name, get=value, show=show, narrow=narrow, drop=drop, dtype=dtype)
 
 
@@ -118,9 +126,12 @@ def words(
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
     dtype: Dtype = "string",
+    by: Callable[[Any], Any] | None = None,
+    roots: Roots | None = None,
 ) -> Column[Any]:
-    """Make a column that stands on the left."""
-    return replace(number(name, title, get, show, narrow=narrow, drop=drop, dtype=dtype), right=False)
+    """Make a column that stands on the left, as `number` does."""
+    made = number(name, title, get, show, narrow=narrow, drop=drop, dtype=dtype, by=by, roots=roots)
+    return replace(made, right=False)
 
 
 def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
@@ -149,13 +160,11 @@ class Follow:
     """Gets the value at a path of attributes or keys from a row, such as ``record.timing.margin``. Each part of it may
     be None, or a key that isn't there; then so is the value.
 
-    :param roots: what gets the first part, where that is no attribute of a row.
+    :param roots: by the first part.
     :param by: makes the value of what stands there, where that isn't None.
     """
 
-    def __init__(
-        self, path: str, roots: Mapping[str, Callable[[Any], Any]] | None = None, by: Callable[[Any], Any] | None = None
-    ) -> None:
+    def __init__(self, path: str, roots: Roots | None = None, by: Callable[[Any], Any] | None = None) -> None:
         first, *names = path.split(".")
         paths = accumulate([first, *names], "{}.{}".format)
         gets = [(roots or {}).get(first) or _part(first), *map(_part, names)]
