@@ -62,7 +62,7 @@ class PairTurns:
 
     :param base_s: seconds of each turn of the base; ``new_s`` likewise, as many.
     :param base_disturbed: what disturbed each turn from outside, or None; ``new_disturbed`` likewise.
-    :param build: of each turn, the how-manieth time the models were built for it, from 0; empty: they were built once.
+    :param build: of each turn, for which time the models had been built, from 0; empty: they were built once.
     """
 
     first: SideName

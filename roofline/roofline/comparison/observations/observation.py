@@ -29,9 +29,22 @@ OUTLIER = 1.5
 _ONE_DEVIATION = math.erf(math.sqrt(0.5))
 """Confidence of an interval of one standard deviation to either side, 68.3 %."""
 
+_NORMAL_IQR = 1.349
+"""Distance between the quartiles of a normal distribution over its standard deviation."""
+
+_ROUNDING = 1e-9
+"""Relative difference up to which two rates are one."""
+
+_SECONDS = frozenset({"s", "sec", "second", "seconds"})
+"""What a file may call the unit of its times."""
+
 
 class Unusable(ValueError):
     """A session that says nothing of the case. The message tells why."""
+
+
+class Disturbed(Unusable):
+    """A session in which the machine was hardly left alone: measured again, it may say something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,18 +127,6 @@ def _error(step_times_s: Sequence[float]) -> float:
     """At least five times. Of rounds that spread too far for a claim: the largest that is one."""
     claimed = estimator_of(_ONE_DEVIATION).of(step_times_s, math.inf).half_width_relative
     return LARGEST if claimed is None else claimed
-
-
-_ROUNDING = 1e-9
-
-_NORMAL_IQR = 1.349
-"""Distance between the quartiles of a normal distribution over its standard deviation."""
-
-_SECONDS = frozenset({"s", "sec", "second", "seconds"})
-
-
-class Disturbed(Unusable):
-    """A session in which the machine was hardly left alone: measured again, it may say something."""
 
 
 def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
