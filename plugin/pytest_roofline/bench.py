@@ -37,6 +37,8 @@ from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, busy_share
 from roofline.schema.record import Case, Counters, Flag, HostCounters, Memory, Parallel, Process, Record, Work
 from roofline.timing.step_time import margin_flag, mostly_disturbed
 
+__tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
+
 ROOF_BUDGET_S = 1.5
 """Timed rounds of a roof's winner. The roof is their best round, and it is sampled again later in the session."""
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from roofline.schema.expected import Expected
 
 
+# pytest leaves out the frames of such modules: a user needs his own lines and the message.
+__tracebackhide__ = True
+
+
 class Disproved(AssertionError):
     """A measurement was taken, but a claim about it is false. The row stays in the results, marked invalid."""
 
@@ -115,7 +119,6 @@ class Roofline:
 
         from pytest_roofline.workload.own_model import NotSupported, adopt
 
-        __tracebackhide__ = True  # Of a refused call a user needs his own line and the message.
         given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
         try:
             chosen = replace(self.defaults, **{name: value for name, value in given.items() if value is not None})

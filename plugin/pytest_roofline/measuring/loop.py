@@ -30,6 +30,8 @@ from roofline.schema.record import StopReason
 from roofline.timing.margin import MarginEstimator, time_for
 from roofline.timing.step_time import mostly_disturbed, undisturbed
 
+__tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
+
 ROUND_S = 0.1
 """A round takes at least this long, so that the clock's resolution and the round's ends don't matter,"""
 

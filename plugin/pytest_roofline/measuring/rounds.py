@@ -16,6 +16,8 @@ from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.plan import Alone, Clock, Step
 from pytest_roofline.measuring.telemetry import HostTelemetry
 
+__tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
+
 _SYNC_BATCHES, _SYNC_BATCH = 5, 10
 
 LATENCY_S = 2.0

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from pytest_roofline.measuring.rounds import Stopwatch
 
+__tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
+
 LIMIT_S = 10.0
 """Time allowed after the first step, which may compile for minutes."""
 

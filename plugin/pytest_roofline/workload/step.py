@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+__tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
+
 Mode = Literal["train", "infer"]
 MODES: tuple[Mode, ...] = ("train", "infer")
 
