@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-# pytest leaves these frames out: of a refused call a user needs his own line and the message.
+# pytest leaves out the frames of such modules: a user needs his own lines and the message.
 __tracebackhide__ = True
 
 
@@ -28,17 +28,20 @@ class NotSupported(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a call of the fixture measures where it doesn't say so itself. ``batch`` None is the first input's."""
+    """What a call of the fixture measures where it doesn't say so itself.
+
+    ``batch`` None is the first input's; ``precision`` None is fp32, and refused of a model in another dtype.
+    """
 
     mode: Mode = "infer"
-    precision: str = "fp32"
+    precision: str | None = None
     batch: int | None = None
     sample_unit: str = "sample"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode is {self.mode!r}; use " + with_near(self.mode, MODES))
-        if not isinstance(self.precision, str) or self.precision not in PRECISIONS:
+        if self.precision is not None and (not isinstance(self.precision, str) or self.precision not in PRECISIONS):
             raise ValueError(f"precision is {self.precision!r}; use " + with_near(self.precision, PRECISIONS))
         if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
             raise ValueError(f"batch is {self.batch!r}; use a whole number from 1 up")
@@ -61,20 +64,29 @@ def adopt(
     """Move the model and its batch to the device, in the precision and mode of ``defaults``.
 
     :raises NotSupported: the device can't run the precision natively, or a complex parameter has no such precision.
-    :raises TypeError: the model is no module, or an input or the target no tensor.
-    :raises ValueError: a tensor without data, training without a target or trainable parameters, inference with a
-        target, loss or optimiser, or a config that isn't plain values.
+    :raises TypeError: the model is no module, an input or the target no tensor, or ``optimizer`` an optimiser.
+    :raises ValueError: a tensor without data, a model in another dtype than fp32's without a precision, training
+        without a target or trainable parameters, inference with a target, loss or optimiser, or a config that isn't
+        plain values.
     """
     import torch
 
-    precision = PRECISIONS[defaults.precision]
+    precision = PRECISIONS[defaults.precision or "fp32"]
     reason = precisions.unsupported(precision, device)
     if reason:
         raise NotSupported(reason)
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"roofline(model, *inputs): the model is a {type(model).__name__}; give a torch.nn.Module")
-    if not inputs or not all(isinstance(tensor, torch.Tensor) for tensor in inputs):
-        raise TypeError("roofline(model, *inputs): give the inputs as tensors, at least one")
+    if not inputs:
+        raise TypeError("roofline(model, *inputs): there is no input; give at least one tensor")
+    for number, given in enumerate(inputs, 1):
+        if not isinstance(given, torch.Tensor):
+            raise TypeError(
+                f"roofline(model, *inputs): input {number} is a {type(given).__name__}; give tensors, and a module "
+                "around the model that makes of them what its forward takes"
+            )
+    if defaults.precision is None:
+        _refuse_other_dtype(model)
     if any(tensor.numel() == 0 for tensor in inputs):
         raise ValueError("roofline(model, *inputs): an input is empty, so there is no work to measure")
     training = defaults.mode == "train"
@@ -82,8 +94,8 @@ def adopt(
         _refuse_useless(target=target, loss=loss, optimizer=optimizer)
     if target is not None and not isinstance(target, torch.Tensor):
         raise TypeError(f"roofline(model, *inputs, target=...): the target is a {type(target).__name__}; give a tensor")
-    given = (*model.parameters(), *model.buffers(), *inputs, target)
-    if any(tensor is not None and tensor.is_meta for tensor in given):
+    tensors = (*model.parameters(), *model.buffers(), *inputs, target)
+    if any(tensor is not None and tensor.is_meta for tensor in tensors):
         raise ValueError(
             "roofline(model, *inputs): the model, an input or the target is on the device meta, where tensors have no "
             "data. Make it on a real device; a model there by model.to_empty(device=...), then initialise it"
@@ -95,6 +107,8 @@ def adopt(
             "roofline(model, *inputs): no parameter of the model is trainable, so there is nothing to train. Leave "
             "requires_grad of some on, or measure with mode='infer'"
         )
+    if optimizer is not None:
+        _refuse_optimizer(optimizer)
     plain = {str(key): _plain(str(key), value) for key, value in config.items()}
     dtype = precisions.parameter_dtype(precision)
     model = _in_precision(model.to(device=device), precision).train(training)
@@ -145,6 +159,31 @@ def _refuse_useless(**given: object) -> None:
         raise ValueError(
             f"roofline(model, *inputs, {useless[0]}=...): the mode is 'infer', which has no use for the {useless[0]}. "
             "Give mode='train' in the call or in @pytest.mark.roofline, or leave it out"
+        )
+
+
+def _refuse_other_dtype(model: nn.Module) -> None:
+    """Without a precision nobody asked for another dtype, and fp32 would convert the model unseen."""
+    for name, parameter in model.named_parameters():
+        dtype = str(parameter.dtype).removeprefix("torch.")
+        if parameter.is_floating_point() and dtype != PRECISIONS["fp32"].parameters:
+            kept = [f"precision={own.name!r} to keep it, " for own in PRECISIONS.values() if own.parameters == dtype]
+            raise ValueError(
+                f"roofline(model, *inputs): {name} of the model is {dtype}, and no precision was given. Give "
+                + "".join(kept)
+                + "precision='fp32' to convert it"
+            )
+
+
+def _refuse_optimizer(optimizer: object) -> None:
+    """An optimiser or its class was given for the function that makes one of the model."""
+    import torch
+
+    kind = optimizer if isinstance(optimizer, type) else type(optimizer)
+    if issubclass(kind, torch.optim.Optimizer):
+        raise TypeError(
+            f"roofline(model, *inputs, optimizer=...): {kind.__name__} is an optimiser; give a function that makes it "
+            f"of the model: lambda model: {kind.__name__}(model.parameters())"
         )
 
 

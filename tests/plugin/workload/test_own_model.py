@@ -169,3 +169,19 @@ def test_a_target_is_a_tensor() -> None:
     """Another kind is named."""
     with pytest.raises(TypeError, match="the target is a int; give a tensor"):
         adopted(nn.Linear(4, 3), torch.ones(2, 4), target=1, mode="train")
+
+
+@pytest.mark.parametrize("given", [torch.optim.AdamW, torch.optim.AdamW(nn.Linear(4, 3).parameters())])
+def test_an_optimiser_in_place_of_what_makes_it_is_refused(given: Any) -> None:
+    """With what to write."""
+    with pytest.raises(TypeError, match=r"lambda model: AdamW\(model.parameters\(\)\)"):
+        adopted(nn.Linear(4, 3), torch.ones(2, 4), target=torch.zeros(2), optimizer=given, mode="train")
+
+
+@pytest.mark.parametrize(("dtype", "keeps"), [(torch.float16, "precision='fp16' to keep it"), (torch.float64, "given")])
+def test_a_model_in_another_dtype_is_not_converted_unasked(dtype: torch.dtype, keeps: str) -> None:
+    """Its time would be that of fp32; asked, it is converted."""
+    model = nn.Linear(4, 3, dtype=dtype)
+    with pytest.raises(ValueError, match=f"weight of the model is .*{keeps}.*precision='fp32' to convert it"):
+        adopted(model, torch.ones(2, 4))
+    assert adopted(model, torch.ones(2, 4), precision="fp32").model.weight.dtype == torch.float32  # type: ignore[union-attr]
