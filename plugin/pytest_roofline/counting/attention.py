@@ -48,6 +48,36 @@ def _unless_packed(flop: Callable[[Call], int]) -> Callable[[Call], int | None]:
     return lambda call: flop(call) if call.arguments["cum_seq_q"] is None else None
 
 
+def _of_blocks(flop: _Flop) -> Callable[[Call], int | None]:
+    """For ``flex_attention``, which leaves out blocks of scores that its mask says are empty."""
+
+    def counted(call: Call) -> int | None:
+        pairs = _pairs_in_blocks(call)
+        of_one = (1, 1, 1)
+        widths = (call.shape(name)[-1] for name in _OPERANDS)
+        return None if pairs is None else pairs * flop(*((*of_one, width) for width in widths))
+
+    return counted
+
+
+def _pairs_in_blocks(call: Call) -> int | None:
+    """Pairs of a query and a key that are computed, of all heads; None where the mask is a fake tensor.
+
+    The mask is `torch.nn.attention.flex_attention.BlockMask.as_tuple`: at 2 and 4 the numbers of masked and of full
+    blocks, (batch or 1, heads or 1, blocks of queries), and before the last the sizes of a block. Without a mask it is
+    one huge block.
+    """
+    batch, heads, queries, _ = call.shape("query")
+    mask = call.arguments["block_mask"]
+    numbers = [one for one in (mask[2], mask[4]) if one is not None]
+    if any(isinstance(one, FakeTensor) for one in numbers):
+        return None
+    with _disable_current_modes():  # to ask is no operation of the step
+        blocks = sum(one.sum(dim=-1) for one in numbers)
+        pairs = (blocks * mask[-3] * mask[-2]).clamp(max=queries * call.shape("key")[-2])
+        return int(pairs.expand(batch, heads).sum())
+
+
 def _multi_head_attention(call: Call) -> int | None:
     queries, keys = lengths(call.arguments["query"]), lengths(call.arguments["key"])
     if queries is None or keys is None:
@@ -97,6 +127,8 @@ FLOP: Mapping[str, Callable[[Call], int | None]] = {
     "aten::_flash_attention_forward_no_dropout_inplace": _tokens_first(formulas.attention_flop, "cum_seq_q"),
     "aten::_cudnn_attention_forward": _unless_packed(_forward),
     "aten::_cudnn_attention_backward": _unless_packed(_backward),
+    "flex_attention": _of_blocks(formulas.attention_flop),
+    "flex_attention_backward": _of_blocks(formulas.attention_backward_flop),
     "aten::_native_multi_head_attention": _multi_head_attention,
     "aten::_triton_multi_head_attention": _multi_head_attention,
     "aten::_transformer_encoder_layer_fwd": _encoder_layer,

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from inspect import signature
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,15 @@ def bind(func: OpOverload[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str,
     for position, (name, default) in enumerate(_parameters(func)):
         arguments[name] = args[position] if position < len(args) else kwargs.get(name, default)
     return Call(name=func._schema.name, arguments=arguments, result=result, **_schema_facts(func))
+
+
+def bind_higher_order(
+    func: HigherOrderOperator, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object
+) -> Call:
+    """The same of a higher-order operator. It has no schema; its Python signature names the arguments."""
+    arguments = signature(func).bind(*args, **kwargs).arguments
+    nothing = frozenset[str]()
+    return Call(name=func.name(), arguments=arguments, written=nothing, out=nothing, metadata_only=False, result=result)
 
 
 def tensors_in(value: object) -> Iterator[Tensor]:

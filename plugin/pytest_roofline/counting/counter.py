@@ -16,9 +16,9 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils.flop_counter import flop_registry
 
-from pytest_roofline.counting.calls import bind, dtype_name, has_storage, tensors_in
+from pytest_roofline.counting.calls import Call, bind, bind_higher_order, dtype_name, has_storage, tensors_in
 from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
-from pytest_roofline.counting.matrix_operations import Tf32
+from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.operation_cost import CountedOperation, counted_operation
 from pytest_roofline.counting.step_memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.traffic import Storages, traffic_of
@@ -41,7 +41,7 @@ class Trace:
     operations: list[CountedOperation] = field(default_factory=list)
     """What of it was counted."""
     opaque: Counter[str] = field(default_factory=Counter)
-    """Calls of higher-order operators, by name: what they run inside is not visible."""
+    """Calls of higher-order operators without a formula, by name: what they run inside is not visible."""
     devices: Counter[str] = field(default_factory=Counter)
     gradient_byte: int = 0
     """What the optimiser found: a step may drop the gradients before it ends."""
@@ -64,10 +64,14 @@ class CountingMode(LeafMode):
         if self._parameters and self._forward:
             self._parameters.read(tensors_in((args, tuple(kwargs.values()))))
         result = func(*args, **kwargs)
-        if isinstance(func, HigherOrderOperator):
-            self.trace.opaque[func.name()] += 1
+        if not isinstance(func, HigherOrderOperator):
+            formula = flop_registry.get(func._overloadpacket)
+            registered = partial(formula, *args, **kwargs, out_val=result) if formula else None
+            counted = self._count(bind(func, args, kwargs, result), frozenset(func.tags), registered)
+        elif func.name() in MATRIX_OPERATIONS:
+            counted = self._count(bind_higher_order(func, args, kwargs, result))
         else:
-            counted = self._count(func, args, kwargs, result)
+            self.trace.opaque[func.name()] += 1
         if counted:
             self.trace.operations.append(counted)
         if may_work(func):
@@ -79,19 +83,20 @@ class CountingMode(LeafMode):
         return torch._C._current_graph_task_id() == -1 and not self.in_optimizer
 
     def _count(
-        self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: object
+        self,
+        call: Call,
+        tags: frozenset[torch.Tag] = frozenset(),
+        registered: Callable[[], int] | None = None,
     ) -> CountedOperation | None:
-        call = bind(func, args, kwargs, result)
         tensors = (*call.inputs, *call.outputs)
         if not tensors:
             return None
         self.trace.devices.update({tensor.device.type for tensor in tensors})
-        formula = flop_registry.get(func._overloadpacket)
         return counted_operation(
             call,
             traffic_of(call, self.trace.storages, forward=self._forward),
-            tags=frozenset(func.tags),
-            registered=partial(formula, *args, **kwargs, out_val=result) if formula else None,
+            tags=tags,
+            registered=registered,
             in_optimizer=self.in_optimizer,
             tf32=self.tf32,
         )

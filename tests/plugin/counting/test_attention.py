@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.counting.calls import Call
@@ -119,6 +121,24 @@ def test_cudnn_has_heads_first_or_sequences_packed() -> None:
     assert counted("aten::_cudnn_attention_backward", arguments) == 2 * 2 * 8 * 5 * 7 * (3 * 4 + 2 * 6)
     packed = {**arguments, "cum_seq_q": torch.empty(3, device="meta")}
     assert counted("aten::_cudnn_attention_forward", packed) is None
+
+
+def test_flexible_attention_computes_the_blocks_that_its_mask_has(flop: Callable[..., float]) -> None:
+    """Of causal blocks of 128 in 256 tokens three of four; without a mask every pair. 2 samples, 4 heads of 2."""
+    query, key, value = torch.randn(2, 4, 256, 16), torch.randn(2, 2, 256, 16), torch.randn(2, 2, 256, 8)
+    causal = create_block_mask(lambda _b, _h, i, j: i >= j, None, None, 256, 256, device="cpu")
+    of_pair = 2 * (16 + 8)
+    for mask, pairs in ((None, 256 * 256), (causal, 3 * 128 * 128)):
+        with torch.no_grad():
+            assert flop(lambda mask=mask: attend(query, key, value, mask)) == 2 * 4 * pairs * of_pair
+    backward = {"query": query, "key": key, "value": value, "block_mask": causal.as_tuple()}
+    assert counted("flex_attention_backward", backward) == 2 * 4 * 3 * 128 * 128 * 2 * (3 * 16 + 2 * 8)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, mask: BlockMask | None) -> Any:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
+        return flex_attention(query, key, value, block_mask=mask, enable_gqa=True)
 
 
 def counted(name: str, arguments: dict[str, Any]) -> int | None:

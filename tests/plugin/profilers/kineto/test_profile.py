@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.attention.flex_attention import flex_attention
+from torch._higher_order_ops.out_dtype import out_dtype
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.profilers.kineto import Profiled, profile, profile_step
@@ -84,16 +84,19 @@ def test_uncovered_operations_have_a_time_too() -> None:
     assert uncovered.time_s == sum(time_s or 0.0 for time_s in own) > 0
 
 
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_what_cannot_be_seen_into_has_a_time_and_is_outside() -> None:
-    """A higher-order operator is no counted operation; it is named as uncovered, with all its time."""
-    query = torch.randn(1, 1, 16, 16)
-    counted = counted_of(lambda: flex_attention(query, query, query))
+    """A higher-order operator without a formula is named as uncovered, with all its time."""
+    square = torch.ones(16, 16, dtype=torch.int8)
+
+    def step() -> None:
+        out_dtype(torch.ops.aten.mm.default, torch.int32, square, square)
+
+    counted = counted_of(step)
     ticks = itertools.count(step=2.0)
-    result = profiled(lambda: flex_attention(query, query, query), counted, clock=lambda: next(ticks))
+    result = profiled(step, counted, clock=lambda: next(ticks))
     (uncovered,) = result.work.uncovered
-    (outside,) = (one for one in profile_of(result).outside if one.name == "flex_attention")
-    assert (uncovered.name, uncovered.calls) == ("flex_attention", 1)
+    (outside,) = (one for one in profile_of(result).outside if one.name == "out_dtype")
+    assert (uncovered.name, uncovered.calls) == ("out_dtype", 1)
     assert uncovered.time_s == outside.time_s > 0
     assert all(operation.time_s for operation in result.operations)
 
