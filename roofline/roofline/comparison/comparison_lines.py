@@ -117,7 +117,7 @@ class ComparisonLines:
 
     def of(self, cases: Iterable[Compared]) -> list[str]:
         """Lines for cases of one verdict, those of one reason in one."""
-        groups = grouped(cases, _because)
+        groups = grouped(cases, because)
         kind = next((group[0].kind for group in groups.values()), "")
         lines = [f"{kind}: {self._ids(group)}: {reason}" for reason, group in groups.items()]
         return self._first(kind, lines, [*map(len, groups.values())])
@@ -288,7 +288,7 @@ class ComparisonLines:
         return [f"Outliers: rounds of {OUTLIER:g} times the median or longer in {cases}: {names}"]
 
 
-def _because(case: Compared) -> str:
+def because(case: Compared) -> str:
     """Of a case that is worse the numbers and the files, and the reason."""
     numbers = ""
     if case.outcome in WORSE and case.change is not None and case.base is not None and case.new is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.comparison_lines import because
 from roofline.comparison.gate import GATE_RULES, Gate
 from roofline.comparison.judged_case import Compared
 from roofline.comparison.verdict_table import columns
@@ -65,7 +66,7 @@ def _test(case: Compared, machine: str, shown: Sequence[Column[Compared]], gate:
     code = _code(case, gate)
     name = _ELEMENTS.get(code) or ("skipped" if case.outcome == "inconclusive" else None)
     if name is not None:
-        ElementTree.SubElement(test, name, message=printable(f"{case.outcome}: {case.why}"))
+        ElementTree.SubElement(test, name, message=printable(f"{case.outcome}: {because(case)}"))
     return test
 
 

@@ -36,6 +36,7 @@ def test_cases_are_tests_with_change_and_interval(run: Run, tmp_path: Path) -> N
         "verdict": [("failure", "exit code 1")],
     }
     slower = suite[0]
+    assert "+50.2 % (99.9 ms over 4 sessions" in (slower[-1].get("message") or "")
     assert slower.get("classname") == "epyc-2cpu"
     values = {one.get("name"): one.get("value") for one in slower.iter("property")}
     assert list(values) == [
