@@ -219,7 +219,7 @@ def reason(finding: CheckedBound) -> str | None:
     for flag in (flag for flag in point.flags if flag.name == "disturbed"):
         return f"something else used the machine: {flag.evidence}"
     if worst.verdict == "failed":
-        return f"`roofline ops {point.result.path.name}` says in which operations the time goes"
+        return f"`roofline ops {point.result.path}` says in which operations the time goes"
     if worst.what == "bound" and point.bound.why in (STRADDLES, NEAR_KNEE):
         return (
             "what is known of the bytes leaves both sides of the knee open; expect min_fraction_of_speed_of_light of"

@@ -21,7 +21,7 @@ _WIDTH = 100
 
 _HEAD = """# Expected bounds: what bounds each case, and how near to its limits it comes at least.
 # `roofline lock FILE... -o` this file writes entries from good sessions: review what it changes.
-# `roofline check FILE... --expect` this file, and `pytest --assert-bounds`, hold results against them.
+# `roofline check FILE... --expect` this file, and `pytest --roofline-assert-bounds`, hold results against them.
 """
 
 

@@ -33,7 +33,7 @@ def test_the_message_tells_expected_got_evidence_and_likely_reason(tmp_path: Pat
         " of the speed of light (e.toml:3). Got input-bound (waits for data); 10.0 % of its roof, at most 10.4 %"
         " (timing ±0.80 %, by the roofs' worst samples +3.1 %); 10.0 % of the speed of light. Evidence: 20 % of the"
         " step is spent waiting for the next batch. Of a step: arithmetic at the roofs 10 %, traffic at the roofs 1.0"
-        " %, waiting for input 20 %. Likely: `roofline ops a.json` says in which operations the"
+        f" %, waiting for input 20 %. Likely: `roofline ops {tmp_path / 'a.json'}` says in which operations the"
         " time goes."
     )
 
@@ -150,7 +150,7 @@ DISTURBED = build_points.record(flags=(Flag(name="disturbed", evidence="5 of 20 
     [
         (DISTURBED, 0.4, "the roofs were measured on a busy machine (their samples differ: fp32 by 40 %, dram by"),
         (DISTURBED, 0.03, "something else used the machine: 5 of 20 rounds, first by steal"),
-        (build_points.record(), 0.03, "`roofline ops a.json` says in which operations"),
+        (build_points.record(), 0.03, "`roofline ops {folder}/a.json` says in which operations"),
     ],
 )
 def test_what_speaks_for_the_machine_is_named_before_the_case(
@@ -161,7 +161,7 @@ def test_what_speaks_for_the_machine_is_named_before_the_case(
     (finding,) = check_expectations(points, [Expected(source="e.toml:3", **expected)]).findings
     told = reason(finding)
     assert told is not None
-    assert told.startswith(words)
+    assert told.startswith(words.format(folder=tmp_path))
 
 
 @pytest.mark.parametrize("compute", [1e13, 4.1e12])
