@@ -101,7 +101,8 @@ class Point:
         """Standard deviation of the rounds that the step time is of, over the step time."""
         record = self.benchmark.record
         if record is None:
-            deviation = self.benchmark.stats.stddev_s
+            # pytest-benchmark writes 0 for one round, which has none.
+            deviation = None if self.benchmark.stats.rounds == 1 else self.benchmark.stats.stddev_s
         else:
             deviation = None if record.timing is None else record.timing.step_time_sd_s
         if deviation is None or self.step_time_s is None:

@@ -107,7 +107,8 @@ def why_missing(point: Point, column: Column[Point]) -> str:
     first, _, rest = column.path.partition(".")
     no_time = point.why_no_step_time if first in _OF_STEP_TIME else None
     if record is None:
-        return point.benchmark.fault or no_time or _NO_RECORD
+        once = "one round has no spread" if column.name == "spread" and point.benchmark.stats.rounds == 1 else None
+        return point.benchmark.fault or no_time or once or _NO_RECORD
     if first == "counted" and record.counters is not None:
         return _of_counters(record.counters, _NOT_ASKED)
     place = _STANDS_AT.get(column.name)

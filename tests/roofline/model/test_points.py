@@ -1,5 +1,6 @@
 """Every benchmark of a file becomes a point; runs are told apart and never pooled."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_a_foreign_row_has_its_time(tmp_path: Path, table: DeviceTable) -> None:
     assert point.spread == pytest.approx(0.02)
     assert (point.samples_per_s, point.fraction_of_sol) == (None, None)
     assert (point.bound.kind, point.placement.provenance) == ("undetermined", "none")
+
+
+def test_one_round_has_no_spread(tmp_path: Path, table: DeviceTable) -> None:
+    """pytest-benchmark writes a deviation of 0."""
+    (point,) = _points(tmp_path, table, None)
+    once = replace(point.benchmark.stats, rounds=1, stddev_s=0.0)
+    assert replace(point, benchmark=replace(point.benchmark, stats=once)).spread is None
 
 
 def test_five_bad_rows_are_five_unplaced_points(tmp_path: Path, table: DeviceTable) -> None:
