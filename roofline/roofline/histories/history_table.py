@@ -146,7 +146,7 @@ def _points_of(one: JudgedSeries) -> list[_Point]:
 
 
 _CASE: Column[Any] = words("case", get="of.series.case", dtype="category")
-_MACHINE: Column[Any] = words("machine", get="of.series.machine", drop=4, dtype="category")
+_MACHINE: Column[Any] = words("machine", get="of.series.machine", dtype="category")
 _CHANGE: Column[Any] = number(
     "change", get=lambda row: None if row.change is None else row.change.effect.ratio - 1, show=signed
 )

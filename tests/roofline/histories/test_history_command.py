@@ -101,6 +101,7 @@ def test_machines_are_never_pooled(run: Run, tmp_path: Path) -> None:
     found = rows(run, tmp_path / "a", tmp_path / "b")
     assert [(row["verdict"], row["points"]) for row in found] == [("steady", 8)] * 4
     assert {row["machine"] for row in found} == {"a", "b"}
+    assert " machine " in run("history", tmp_path / "a", tmp_path / "b", "--width", 80)[1]
 
 
 def test_plain_benchmarks_have_a_history(run: Run, tmp_path: Path) -> None:
