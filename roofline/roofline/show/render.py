@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.show.export import csv_of, json_of
 from roofline.show.tables import Column, Format, Table, plain_value
 from roofline.text.printable import markdown_text, printable
+from roofline.text.units import some_of
 from roofline.text.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _LEAST_KEY_WIDTH = 8
 
 _LEAST_FILL = 24
 """Characters of a column that fills the width, at least."""
+
+_MOST_DROPPED = 20
+"""Columns without room that are named."""
 
 _GAP = 2
 """Blanks between two columns."""
@@ -107,10 +111,11 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
     from rich.text import Text
 
     cells, dropped, needed = _fitted(table, width)
-    notes = [*table.notes]
+    # A note that begins with a column's heading explains that column.
+    notes = [note for note in table.notes if note.partition(":")[0].lower() not in dropped]
     if dropped:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
-        notes.append(f"Not shown at this width: {', '.join(dropped)} (use {ways})")
+        notes.append(f"Not shown at this width: {some_of(dropped, _MOST_DROPPED)} (use {ways})")
     out = io.StringIO()
     console = Console(
         file=out,
@@ -176,7 +181,7 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
         dropped.append(rest.pop())
     room = width - _beside(rest)
     key = _broken(key, room)
-    # rich breaks anywhere what has no dash.
+    # rich breaks anywhere what has no such place.
     return (
         [replace(key, width=min(key.width, room)), *rest],
         [one_line(one.column.title) for one in dropped],
@@ -194,7 +199,7 @@ def _cells_of(table: Table[Any], columns: Sequence[Column[Any]], width: int) -> 
 
 
 def _broken(key: _Cells, width: int) -> _Cells:
-    """The key in lines of at most ``width``, broken before a ``-`` where it has one; later lines are indented."""
+    """The key in lines of at most ``width``, broken where its parts meet; later lines are indented."""
     lines = _KeyLines(width=max(width, len(_INDENT) + 1), subsequent_indent=_INDENT, break_long_words=False)
 
     def broken(line: str) -> str:
@@ -205,9 +210,9 @@ def _broken(key: _Cells, width: int) -> _Cells:
 
 
 class _KeyLines(textwrap.TextWrapper):
-    """Breaks the name of a case where its parts meet."""
+    """Breaks the name of a case before ``-`` and ``[`` and after ``::``."""
 
-    wordsep_re = re.compile("(?=-)")
+    wordsep_re = re.compile(r"(?=-)|(?<=::)|(?=\[)")
 
 
 def _beside(rest: Iterable[_Cells]) -> int:

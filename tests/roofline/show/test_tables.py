@@ -144,6 +144,28 @@ def test_columns_are_dropped_in_their_order_and_named() -> None:
     assert "(use COLUMNS=46)" in " ".join(render(table, "table", 40, complete="", wider="COLUMNS={}").split())
 
 
+def test_a_column_without_room_takes_its_note_with_it() -> None:
+    """One that explains it begins with its heading."""
+    table = Table(
+        title="t",
+        columns=[_NAME, number("more", get=lambda _: "x" * 30, drop=1)],
+        rows=[_Row("key" * 5, 1.0)],
+        notes=["More: what it is", "Kept: more"],
+    )
+    for width, there in ((60, True), (40, False)):
+        text = render(table, "table", width)
+        assert ("More: what it is" in text, "Kept: more" in text) == (there, True)
+
+
+def test_a_name_of_pytest_breaks_where_its_parts_meet() -> None:
+    """Behind the file and before the parameters."""
+    wide: Column[_Row] = number("c", get=lambda _: "x" * 20)
+    shown = render(_table(_Row("test_speed.py::test_training[16]", 1.0), display=(_NAME, wide)), "table", 40)
+    assert [line.split("  ")[0] or line.strip() for line in shown.splitlines()[3:6]] == [
+        *("test_speed.py::", "test_training", "[16]")
+    ]
+
+
 def test_the_width_that_is_named_is_the_least_that_shows_everything() -> None:
     """With the key in lines and the shorter texts."""
     columns: list[Column[_Row]] = [
