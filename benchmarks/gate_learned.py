@@ -25,7 +25,7 @@ from benchmarks.gate_rates import MOST_FALSE_ALARMS, OURS, Count, count_of, figu
 from benchmarks.gate_stored import TRIALS, Observed, Recording, Split, recordings, see, splits, usable
 from roofline.comparison.effects.effect import SESSIONS, Effect, effect_of
 from roofline.comparison.effects.learning import Learned, holds, learn
-from roofline.comparison.effects.verdict import LEAST_EFFECT, judge
+from roofline.comparison.effects.verdict import LEAST_EFFECT, judge_effects
 
 A_SIDE = 5
 
@@ -128,7 +128,7 @@ def _rates(title: str, compared: Mapping[float, Sequence[Sequence[Effect]]], *, 
 
 
 def _count(effects: Sequence[Effect], confidence: float) -> Count:
-    verdicts = judge(effects, [LEAST_EFFECT] * len(effects), [confidence] * len(effects))
+    verdicts = judge_effects(effects, [LEAST_EFFECT] * len(effects), [confidence] * len(effects))
     return total(count_of(verdict.kind) for verdict in verdicts)
 
 

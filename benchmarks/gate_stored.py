@@ -47,7 +47,7 @@ from benchmarks.gate_rates import (
 from benchmarks.gate_record import DATA
 from roofline.comparison.effects.common_factor import LEAST_CASES, common_factor
 from roofline.comparison.effects.effect import SESSIONS, Effect, effect_of
-from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge_effects
 from roofline.comparison.observations.observation import Observation, Unusable, disturbed_session, observe
 from roofline.schema.record import Rounds
 
@@ -167,7 +167,7 @@ def ours(base: Observed, new: Observed, split: Split, confidence: float = CONFID
     """
     sides = {case: (usable(base[case], split.base), usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
-    verdicts = judge(
+    verdicts = judge_effects(
         [effect_of(*pair) for pair in compared.values()], [LEAST_EFFECT] * len(compared), [confidence] * len(compared)
     )
     kinds = {case: verdict.kind for case, verdict in zip(compared, verdicts, strict=True)}

@@ -27,7 +27,7 @@ from roofline.comparison.effects.paired import (
     observe_pair,
     why_busy,
 )
-from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge_effects
 from roofline.comparison.observations.observation import Unusable
 from roofline.text.units import counted
 
@@ -210,7 +210,7 @@ def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
         if case.problem is None and (effect := case.effect) is not None and effect.base_sessions >= least
     }
     confidences = [rules.look_confidence(len(cases[test].pairs)) for test in judged]
-    verdicts = judge(list(judged.values()), [rules.least] * len(judged), confidences)
+    verdicts = judge_effects(list(judged.values()), [rules.least] * len(judged), confidences)
     fresh = dict(zip(judged, verdicts, strict=True))
     return {
         test: replace(case, verdict=fresh[test]) if test in fresh and not _settled(case) else case

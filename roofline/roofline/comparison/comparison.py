@@ -14,7 +14,7 @@ from roofline.comparison.effects.common_factor import CommonFactor, common_facto
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange, judge_exact
 from roofline.comparison.effects.learning import Learned, holds
-from roofline.comparison.effects.verdict import Verdict, judge
+from roofline.comparison.effects.verdict import Verdict, judge_effects
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome
 from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
@@ -141,7 +141,7 @@ def _verdicts(family: Sequence[JudgedCase], settings: Settings) -> Sequence[Verd
     exact = [judge_exact(one.effect, one.least) for one in family if isinstance(one.effect, ExactChange)]
     effects, least = [effect for effect, _ in scattering], [least for _, least in scattering]
     # A figure either scatters or doesn't: one of them is empty.
-    return exact or judge(effects, least, [settings.confidence] * len(effects))
+    return exact or judge_effects(effects, least, [settings.confidence] * len(effects))
 
 
 def _common(

@@ -55,7 +55,9 @@ class Bound:
     evidence: str
 
 
-def judge(record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedOfLight, flags: Sequence[Flag]) -> Bound:
+def bound_of(
+    record: Record | None, placement: Placement, roofs: Roofs, sol: SpeedOfLight, flags: Sequence[Flag]
+) -> Bound:
     """The bound of one benchmark.
 
     :param flags: all of it, the record's and the derived ones.

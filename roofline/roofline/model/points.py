@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
-from roofline.model.bounds import Bound, judge
+from roofline.model.bounds import Bound, bound_of
 from roofline.model.operations import Breakdown, break_down
 from roofline.model.placement import Placement, place
 from roofline.model.point_flags import cliffs, derived
@@ -237,7 +237,7 @@ def _point(result: ResultFile, benchmark: Benchmark, device: Device | None, roof
         placement=placement,
         sol=sol,
         flags=flags,
-        bound=judge(record, placement, roofs, sol, flags),
+        bound=bound_of(record, placement, roofs, sol, flags),
     )
 
 
@@ -251,7 +251,7 @@ def _recorded_s(benchmark: Benchmark) -> float | None:
 
 def _with(point: Point, flag: Flag) -> Point:
     flags = (*point.flags, flag)
-    bound = judge(point.benchmark.record, point.placement, point.roofs, point.sol, flags)
+    bound = bound_of(point.benchmark.record, point.placement, point.roofs, point.sol, flags)
     return replace(point, flags=flags, bound=bound)
 
 

@@ -10,7 +10,7 @@ from statistics import NormalDist
 import pytest
 
 from roofline.comparison.effects.effect import effect_of
-from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge
+from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, judge_effects
 from roofline.comparison.observations.observation import Observation
 
 PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
@@ -33,7 +33,7 @@ def kind(base: int, new: int, scatter: float, slowdown: float) -> str:
     """The verdict of the slowed case, the others unchanged."""
     before = side(base, scatter)
     effects = [effect_of(before, side(new, scatter, 1 + slowdown if slowed else 1.0)) for slowed in (True, False)]
-    return judge([effects[0], *effects[1:] * (CASES - 1)], [LEAST_EFFECT] * CASES, [CONFIDENCE] * CASES)[0].kind
+    return judge_effects([effects[0], *effects[1:] * (CASES - 1)], [LEAST_EFFECT] * CASES, [CONFIDENCE] * CASES)[0].kind
 
 
 def table() -> list[tuple[float, int, int, float, float]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.machine.roof_choice import Roofs
-from roofline.model.bounds import Bound, judge
+from roofline.model.bounds import Bound, bound_of
 from roofline.model.placement import place
 from roofline.model.point_flags import derived
 from roofline.model.speed_of_light import speed_of_light
@@ -21,9 +21,9 @@ _ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))
 def _judge(record: Record | None, roofs: Roofs = _ROOFS, *more: Flag) -> Bound:
     placement = place(record, roofs)
     if record is None:
-        return judge(None, placement, roofs, speed_of_light(build.record(work=None), roofs, resident=False), ())
+        return bound_of(None, placement, roofs, speed_of_light(build.record(work=None), roofs, resident=False), ())
     sol = speed_of_light(record, roofs, resident=placement.cache_resident)
-    return judge(record, placement, roofs, sol, (*record.flags, *derived(record, placement, roofs, sol), *more))
+    return bound_of(record, placement, roofs, sol, (*record.flags, *derived(record, placement, roofs, sol), *more))
 
 
 def _at(intensity: float, of_roof: float, high: float | None = None, **changes: Any) -> Record:

@@ -63,7 +63,9 @@ class Verdict:
     more_sessions: int | None = None
 
 
-def judge(effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]) -> tuple[Verdict, ...]:
+def judge_effects(
+    effects: Sequence[Effect], least: Sequence[float], confidences: Sequence[float]
+) -> tuple[Verdict, ...]:
     """A verdict for each case of one comparison.
 
     :param least: for each case, the least effect that matters, relative (0.02 is 2 %).

@@ -13,7 +13,7 @@ import pytest
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.effects.common_factor import CommonFactor, TwoSides, common_factor
 from roofline.comparison.effects.effect import SESSIONS, effect_of
-from roofline.comparison.effects.verdict import judge
+from roofline.comparison.effects.verdict import judge_effects
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.settings import Settings
 from roofline.machine.published import load
@@ -94,7 +94,7 @@ def test_all_together_show_what_each_leaves_open() -> None:
     """4.5 % on each of ten cases is inconclusive among ten; the machine they share is shown to be slower."""
     cases = _cases([1.045] * 10, scatter=0.02)
     effects = [effect_of([*base.values()], [*new.values()]) for base, new in cases]
-    assert {verdict.kind for verdict in judge(effects, [0.02] * 10, [0.99] * 10)} == {"inconclusive"}
+    assert {verdict.kind for verdict in judge_effects(effects, [0.02] * 10, [0.99] * 10)} == {"inconclusive"}
     found = _common(cases)
     assert found is not None
     assert found.ratio == pytest.approx(1.045, rel=0.01)

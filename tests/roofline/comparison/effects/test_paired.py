@@ -22,7 +22,7 @@ from roofline.comparison.effects.paired import (
     observe_pair,
     why_busy,
 )
-from roofline.comparison.effects.verdict import judge
+from roofline.comparison.effects.verdict import judge_effects
 from roofline.comparison.observations.observation import Unusable
 
 
@@ -143,9 +143,9 @@ def test_a_busy_machine_s_pairs_may_agree_by_chance() -> None:
     busy = [replace(seen(0.05), disturbed=30)] * 3
     effect = effect_of_pairs(busy)
     assert effect.error == pytest.approx(math.sqrt(4 * (BUSY_DEVIATION**2 + 0.001**2) / 6 / 3))
-    assert judge([effect], [0.02], [0.99])[0].kind == "inconclusive"
-    assert judge([effect_of_pairs([seen(0.05)] * 3)], [0.02], [0.99])[0].kind == "slower"
-    assert judge([effect_of_pairs([replace(seen(0.7), disturbed=30)] * 3)], [0.02], [0.99])[0].kind == "slower"
+    assert judge_effects([effect], [0.02], [0.99])[0].kind == "inconclusive"
+    assert judge_effects([effect_of_pairs([seen(0.05)] * 3)], [0.02], [0.99])[0].kind == "slower"
+    assert judge_effects([effect_of_pairs([replace(seen(0.7), disturbed=30)] * 3)], [0.02], [0.99])[0].kind == "slower"
 
 
 def test_one_busy_pair_counts_for_one() -> None:
@@ -222,7 +222,7 @@ def test_many_buildings_are_trusted_as_far_as_they_are_many() -> None:
 def looks(pairs: Sequence[PairObservation]) -> list[str]:
     """What each look at five pairs says of one case."""
     return [
-        judge([effect_of_pairs(pairs[:count])], [0.001], [confidence_of_a_look(0.99, 5, count)])[0].kind
+        judge_effects([effect_of_pairs(pairs[:count])], [0.001], [confidence_of_a_look(0.99, 5, count)])[0].kind
         for count in (3, 4, 5)
     ]
 

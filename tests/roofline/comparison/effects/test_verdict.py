@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from roofline.comparison.effects.effect import Effect, effect_of
-from roofline.comparison.effects.verdict import Verdict, judge, significant
+from roofline.comparison.effects.verdict import Verdict, judge_effects, significant
 from roofline.comparison.observations.observation import Observation
 
 
@@ -39,29 +39,29 @@ def effect(ratio: float, error: float, freedom: float = 10.0, *, drift: float = 
 )
 def test_kinds(ratio: float, error: float, kind: str) -> None:
     """2 % matter, at 99 %."""
-    (verdict,) = judge([effect(ratio, error)], [0.02], [0.99])
+    (verdict,) = judge_effects([effect(ratio, error)], [0.02], [0.99])
     assert verdict.kind == kind
 
 
 def test_the_border_of_slower() -> None:
     """Slower begins where the two-sided chance is 1 %."""
     border = math.log(1.05) / stats.t.ppf(0.995, 10)
-    kinds = [judge([effect(1.05, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
+    kinds = [judge_effects([effect(1.05, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
     assert kinds == ["slower", "inconclusive"]
 
 
 def test_the_border_of_same() -> None:
     """Same ends where the upper end of the one-sided interval passes what matters."""
     border = math.log(1.02) / stats.t.ppf(0.99, 10)
-    kinds = [judge([effect(1.0, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
+    kinds = [judge_effects([effect(1.0, border * factor)], [0.02], [0.99])[0].kind for factor in (0.999, 1.001)]
     assert kinds == ["same", "inconclusive"]
 
 
 def test_more_cases_ask_for_more() -> None:
     """What is significant alone is not among fifty cases, of which some always look odd."""
     odd, others = effect(1.05, 0.0135), [effect(1.0, 0.0135)] * 49
-    assert judge([odd], [0.02], [0.99])[0].kind == "slower"
-    assert judge([odd, *others], [0.02] * 50, [0.99] * 50)[0].kind == "inconclusive"
+    assert judge_effects([odd], [0.02], [0.99])[0].kind == "slower"
+    assert judge_effects([odd, *others], [0.02] * 50, [0.99] * 50)[0].kind == "inconclusive"
 
 
 def test_each_case_may_have_its_own_confidence() -> None:
@@ -71,12 +71,12 @@ def test_each_case_may_have_its_own_confidence() -> None:
     border = math.log(1.05) / stats.t.ppf(1 - 0.001 / 2, 10)
     for factor, kinds in ((0.999, ["slower", "slower"]), (1.001, ["inconclusive", "slower"])):
         both = [effect(1.05, border * factor), effect(1.05, border)]
-        assert [one.kind for one in judge(both, [0.02] * 2, [0.999, 0.99])] == kinds
+        assert [one.kind for one in judge_effects(both, [0.02] * 2, [0.999, 0.99])] == kinds
 
 
 def test_each_case_has_its_own_least_effect() -> None:
     """A floor in seconds makes it larger for short steps."""
-    kinds = [verdict.kind for verdict in judge([effect(1.4, 0.01)] * 2, [0.02, 2.0], [0.99] * 2)]
+    kinds = [verdict.kind for verdict in judge_effects([effect(1.4, 0.01)] * 2, [0.02, 2.0], [0.99] * 2)]
     assert kinds == ["slower", "same"]
 
 
@@ -98,21 +98,23 @@ def test_significant(chances: list[float], expected: tuple[bool, ...]) -> None:
 
 def test_more_sessions_settle_it() -> None:
     """The number told is the least with which the same estimate and scatter are settled."""
-    (verdict,) = judge([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], [0.99])
+    (verdict,) = judge_effects([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], [0.99])
     more = verdict.more_sessions
     assert more is not None
     deviation = 0.012 * math.sqrt(4 / 2)
     kinds = []
     for added in (more - 1, more):
         sessions, freedom = 4 + added, 8.0 + 2 * added
-        (later,) = judge([effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], [0.99])
+        (later,) = judge_effects(
+            [effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], [0.99]
+        )
         kinds.append(later.kind)
     assert kinds == ["inconclusive", "same"]
 
 
 def test_no_number_of_sessions_beats_the_drift() -> None:
     """Where the drift alone is as wide as what matters, more sessions are not promised to help."""
-    (verdict,) = judge([effect(1.0, 0.03, drift=0.02)], [0.02], [0.99])
+    (verdict,) = judge_effects([effect(1.0, 0.03, drift=0.02)], [0.02], [0.99])
     assert verdict.kind == "inconclusive"
     assert verdict.more_sessions is None
     assert verdict.why.endswith("; more sessions may not settle it, either")
@@ -129,7 +131,7 @@ def test_what_was_told_of_more_sessions_comes_true(change: float) -> None:
         base, new = (
             [Observation(value=scale * time, error=0.001, started_at="") for time in times] for scale in (1.0, change)
         )
-        return judge([effect_of(base, new)], [0.02], [0.99])[0]
+        return judge_effects([effect_of(base, new)], [0.02], [0.99])[0]
 
     more = compared(4).more_sessions
     assert more is not None
@@ -141,7 +143,7 @@ def test_more_cases_ask_for_more_sessions() -> None:
 
     def told(error: float, freedom: float, sessions: int, cases: int) -> Verdict:
         one, others = effect(1.06, error, freedom, sessions=sessions), [effect(1.0, 0.02)] * (cases - 1)
-        return judge([one, *others], [0.02] * cases, [0.99] * cases)[0]
+        return judge_effects([one, *others], [0.02] * cases, [0.99] * cases)[0]
 
     error, sessions = 0.024, 4
     alone, more = (told(error, 8.0, sessions, cases).more_sessions for cases in (1, 50))
@@ -157,19 +159,19 @@ def test_more_cases_ask_for_more_sessions() -> None:
 
 def test_no_number_is_told_of_an_estimate_at_the_border() -> None:
     """It is significant before long, and by then as likely to be below what matters as above."""
-    at, beyond = (judge([effect(ratio, 0.01)], [0.02], [0.99])[0] for ratio in (1.0205, 1.03))
+    at, beyond = (judge_effects([effect(ratio, 0.01)], [0.02], [0.99])[0] for ratio in (1.0205, 1.03))
     assert (at.kind, at.more_sessions) == ("inconclusive", None)
     assert beyond.kind == "inconclusive"
     assert beyond.more_sessions is not None
     assert at.why.endswith("; more sessions may not settle it, either")
-    (below,) = judge([effect(1.0195, 0.01)], [0.02], [0.99])
+    (below,) = judge_effects([effect(1.0195, 0.01)], [0.02], [0.99])
     assert below.more_sessions is None
 
 
 def test_what_is_beyond_chance_by_itself_and_not_among_all_says_so() -> None:
     """Its own interval lies beyond nothing, so without that word the verdict looks wrong."""
     odd, others = effect(1.05, 0.0135), [effect(1.0, 0.0135)] * 49
-    verdict, quiet = judge([odd, *others], [0.02] * 50, [0.99] * 50)[:2]
+    verdict, quiet = judge_effects([odd, *others], [0.02] * 50, [0.99] * 50)[:2]
     low, _ = odd.interval(0.99)
     assert low > 1
     assert verdict.why.startswith("by itself beyond chance, but among 50 cases together it could still be chance")
@@ -180,7 +182,7 @@ def test_what_is_beyond_chance_by_itself_and_not_among_all_says_so() -> None:
 @pytest.mark.parametrize(("sure", "why"), [(0.9925, True), (0.9955, False)])
 def test_the_same_says_which_interval_shows_it_where_the_own_one_reaches_what_matters(sure: float, why: bool) -> None:
     """Two tests at 99 % are the 98 % interval, which is narrower than the 99 % one."""
-    (verdict,) = judge([effect(1.0, math.log(1.02) / stats.t.ppf(sure, 10))], [0.02], [0.99])
+    (verdict,) = judge_effects([effect(1.0, math.log(1.02) / stats.t.ppf(sure, 10))], [0.02], [0.99])
     assert verdict.kind == "same"
     text = "less than the 2.0 % that matter by the 98 % interval, that of a test at 99 % to either side"
     assert (verdict.why, verdict.by_figures) == ((text, False) if why else ("", True))
@@ -188,6 +190,6 @@ def test_the_same_says_which_interval_shows_it_where_the_own_one_reaches_what_ma
 
 def test_why_tells_the_interval() -> None:
     """An open verdict says what the data allow."""
-    (verdict,) = judge([effect(1.0, 0.02)], [0.02], [0.99])
+    (verdict,) = judge_effects([effect(1.0, 0.02)], [0.02], [0.99])
     half = 0.02 * stats.t.ppf(0.995, 10)
     assert f"{100 * math.expm1(-half):+.1f} to {100 * math.expm1(half):+.1f} % would" in verdict.why
