@@ -4,6 +4,10 @@ A machine is what decides its speed: the fingerprint, or of another project's fi
 system and the architecture (the host's name only where no processor is named). Host names, clock readings and kernel
 versions change on one machine and decide nothing. Two files without a fingerprint are of one machine only if they tell
 all of that alike: what one of them leaves open may be anything.
+
+Tables and histories tell machines apart by `roofline.model.points.MachineKey`, whose key has the host's name of such
+files in it: machines of one name side by side are shown as they are, and a gate compares those of a CI, whose names
+change.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from roofline.comparison.sides.workload import counted_otherwise, declared, para
 from roofline.files.decoding import ReadError
 from roofline.text.units import significant, some_of
 
-SideName = Literal["baseline", "new"]
+SideInWords = Literal["baseline", "new"]
 
 Standing = Literal["matched", "new", "removed", "invalid", "disturbed", "not comparable"]
 
@@ -44,7 +44,7 @@ class MissingSessions:
     ``invalid``: a row is there that can't be used; ``missing``: there is no row. ``why`` has the reason and the files.
     """
 
-    side: SideName
+    side: SideInWords
     kind: Literal["invalid", "missing"]
     count: int
     of: int
@@ -101,7 +101,7 @@ _Rows = dict[_Key, list[SessionResult]]
 class _Sessions:
     """The rows that a side has of one case, and the side's ``runs`` on the case's machine."""
 
-    side: SideName
+    side: SideInWords
     case: str
     rows: Sequence[SessionResult]
     runs: Sequence[Run]
