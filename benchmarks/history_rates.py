@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
 from benchmarks.gate_stored import recordings, see
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.settings import Settings
 from roofline.histories.change_points import SHORTEST, Levels, find_levels
 from roofline.histories.judged_series import judge_all
 from roofline.histories.series import Entry, Series

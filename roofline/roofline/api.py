@@ -17,9 +17,9 @@ from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Gate, judge
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
 from roofline.files.decoding import ReadError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.compare_speed import CASES, _write
 from roofline.comparison.comparison import compare
-from roofline.comparison.settings import Settings
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 

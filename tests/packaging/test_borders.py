@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -165,6 +166,12 @@ def test_imports_between_folders_run_one_way(root: Path, package: str, in_order:
     order = list(TopologicalSorter(graph).static_order())
     places = [order.index(name) for name in in_order]
     assert places == sorted(places)
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """A search for a module finds one, and so does a traceback's reader."""
+    counted = Counter(path.name for root in (ANALYSIS, PLUGIN) for path in root.rglob("*.py"))
+    assert [name for name, count in counted.items() if count > 1] == ["__init__.py"]
 
 
 def test_plugin_takes_only_what_both_sides_share() -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.common_factor import CommonFactor, common_factor
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange, judge_exact
@@ -18,7 +19,6 @@ from roofline.comparison.effects.verdict import Verdict, judge_effects
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome
 from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
 from roofline.comparison.sides.matching import MatchedCase, match

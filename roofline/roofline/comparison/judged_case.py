@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.common_factor import TwoSides
 from roofline.comparison.effects.effect import Effect, Prior, effect_of
 from roofline.comparison.effects.exact import ExactChange, exact_change
 from roofline.comparison.effects.verdict import Verdict
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import changed_roofs
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
 from roofline.comparison.sides.matching import MatchedCase
 from roofline.comparison.sides.session_observations import SessionResult

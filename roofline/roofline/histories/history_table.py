@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.observations.runs import setup_differences
-from roofline.comparison.settings import Settings
 from roofline.histories.change_points import SHORTEST, Change, Levels
 from roofline.histories.judged_series import JudgedSeries, name_of
 from roofline.histories.series import Entry, commits_between

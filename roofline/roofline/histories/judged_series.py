@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import Found
-from roofline.comparison.settings import Settings
 from roofline.histories.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels, surest_chance
 from roofline.histories.series import Series, commits_between
 from roofline.text.units import counted, first_lines, signed, signed_range

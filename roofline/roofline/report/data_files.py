@@ -10,7 +10,7 @@ from roofline.comparison.comparison import Comparison
 from roofline.frames import Results
 from roofline.model.points import Point, cases, newest
 from roofline.report.costs import Cost
-from roofline.report.page.parts.attention import attention_table
+from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.show.cases.machines_table import machines_table

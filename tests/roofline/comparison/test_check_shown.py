@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from roofline.comparison.comparison import Comparison
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.judged_case import Compared
 from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.runs import Run as OneRun
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase
 from roofline.comparison.verdict_table import table
 from roofline.show.render import render

@@ -8,9 +8,9 @@ import pytest
 
 from roofline.comparison.comparison import Comparison, compare
 from roofline.comparison.comparison_lines import ComparisonLines, found_in
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import judge
 from roofline.comparison.judged_case import OUTCOMES
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from tests.roofline import build

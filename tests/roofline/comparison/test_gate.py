@@ -10,12 +10,12 @@ import pytest
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.comparison_lines import ComparisonLines, found_in
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, judge
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.runs import Run
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.matching import MatchedCase, Standing
 
 _MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))

@@ -8,8 +8,8 @@ import pytest
 
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import judge
-from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.model.points import place_all
 from roofline.report import folder

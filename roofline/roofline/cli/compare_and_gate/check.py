@@ -16,10 +16,10 @@ from roofline.cli.output import emit, write_text
 from roofline.cli.parameters import STDOUT, Output, OutputFile, TwoSidesCommand, table_options, verbose_option
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.comparison_lines import found_in
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import Found, Gate, judge
 from roofline.comparison.junit import junit as junit_of
 from roofline.comparison.observations.runs import changed_roofs
-from roofline.comparison.settings import Settings
 from roofline.comparison.verdict_table import sentence, table
 from roofline.expectations import bounds_table
 from roofline.expectations.judging import check_results

@@ -13,7 +13,7 @@ from roofline.cli.output import emit
 from roofline.cli.parameters import Output, TwoSidesCommand, table_options, verbose_option
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.comparison_lines import nothing_judged
-from roofline.comparison.settings import Settings
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.verdict_table import sentence, table
 from roofline.machine.published import DeviceTable
 

@@ -16,8 +16,8 @@ from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import devices_option, named_case, read_sessions, results_argument
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, table_options, verbose_option
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import judge
-from roofline.comparison.settings import Settings
 from roofline.histories.change_points import LacksRuptures
 from roofline.histories.history_table import By, history_table
 from roofline.histories.judged_series import JudgedSeries, found_in, judge_all

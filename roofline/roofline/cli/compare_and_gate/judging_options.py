@@ -11,8 +11,8 @@ import click
 from roofline.cli.console import WrongUsage
 from roofline.cli.inputs import INPUT
 from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, together
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By
 

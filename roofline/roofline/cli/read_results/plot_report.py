@@ -12,7 +12,7 @@ from roofline.cli.inputs import INPUT, devices_option, named_case, read_points, 
 from roofline.cli.output import emit, unwritable, write_free
 from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, TwoSidesCommand, width_option
 from roofline.comparison.comparison import compare_paths
-from roofline.comparison.settings import Settings
+from roofline.comparison.comparison_settings import Settings
 from roofline.machine.published import DeviceTable
 from roofline.model.points import cases, place_all, points_of
 from roofline.report import folder as folders

@@ -13,7 +13,7 @@ from roofline.model.machines import by_machine, machine_names, roofs_alone
 from roofline.model.points import MachineKey, Point, cases, days_of, newest
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
-from roofline.report.page.parts.attention import attention_table
+from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_table
 from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.show.cases.machines_table import machines_table

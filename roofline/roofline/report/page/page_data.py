@@ -18,7 +18,7 @@ from roofline.report.costs import costs_table
 from roofline.report.page.cells import Data, table_data
 from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
-from roofline.report.page.parts.attention import attention_table
+from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_data
 from roofline.report.page.parts.pairs_data import pairs_data
 from roofline.report.page.parts.roofline_data import roofline_data

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from roofline.comparison.comparison import compare_paths
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.common_factor import CommonFactor, TwoSides, common_factor
 from roofline.comparison.effects.effect import SESSIONS, effect_of
 from roofline.comparison.effects.verdict import judge_effects
 from roofline.comparison.observations.observation import Observation
-from roofline.comparison.settings import Settings
 from roofline.machine.published import load
 from roofline.report.changes_figure import changes_figure
 from roofline.schema.record import KEY

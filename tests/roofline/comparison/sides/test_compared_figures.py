@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.observations.observation import Unusable
-from roofline.comparison.settings import Settings
 from roofline.comparison.sides.compared_figures import FIGURES, observe_figure
 from roofline.schema.record import Latency, Memory, Record
 from tests.roofline import build

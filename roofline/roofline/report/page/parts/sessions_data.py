@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
+from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE
-from roofline.comparison.settings import Settings
 from roofline.histories.change_points import SHORTEST, LacksRuptures
 from roofline.histories.history_table import changes_table
 from roofline.histories.judged_series import JudgedSeries, judge_changed
