@@ -1,12 +1,16 @@
-"""What this pytest was asked for: the options in force, and each flag as the user knows it."""
+"""What this pytest was asked for: the options in force and each flag as the user knows it; and its temporary folder."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +110,21 @@ def flags_with_value(config: pytest.Config) -> frozenset[str]:
     if config.pluginmanager.has_plugin(TakenFlags.PLUGIN):
         flags |= {setting.short_flag for setting in settings if setting.name not in taken_flags(config)}
     return frozenset(flags)
+
+
+def temporary_folder(config: pytest.Config) -> Path:
+    """Make a folder that is this user's alone, and that is deleted as pytest ends.
+
+    It lies in pytest's own one, where there is that (not under ``-p no:tmpdir``): pytest keeps the last three of those,
+    and so deletes what a run that was killed has left.
+
+    :raises pytest.UsageError: it can't be made.
+    """
+    factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    try:
+        made = tempfile.mkdtemp(prefix="roofline-", dir=None if factory is None else factory.getbasetemp())
+    except OSError as error:
+        why = f"no folder for temporary files can be made: {error.strerror or error}"
+        raise pytest.UsageError(f"{why}. Name another one with --basetemp or TMPDIR.") from error
+    config.add_cleanup(partial(shutil.rmtree, made, ignore_errors=True))
+    return Path(made)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.config import temporary_folder
 from pytest_roofline.device.system import Ended, run_program
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.rerun import arguments_of, environment_of, started_as
@@ -32,8 +32,7 @@ class Isolation:
         self._run = run
         self._config = config
         self._gains = TakesGains(run, config)
-        # pytest takes away what a run that was killed has left there.
-        self._folder: Path = config._tmp_path_factory.mktemp("isolated")  # type: ignore[attr-defined]
+        self._folder = temporary_folder(config)
         self._numbers = count(1)
 
     @pytest.hookimpl(tryfirst=True)
@@ -95,9 +94,6 @@ class Isolation:
             longrepr=f"{case}: {lost.why}\n{lost.where or last}".rstrip(),
             when="call",
         )
-
-    def pytest_unconfigure(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _read(path: Path) -> Sequence[dict[str, Any] | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline.config import spelled
+from pytest_roofline.config import spelled, temporary_folder
 from pytest_roofline.device import cpus
 from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word, tell_kept
 from pytest_roofline.workers.shares import Places
@@ -65,9 +64,8 @@ class Controller:
 
     @cached_property
     def _folder(self) -> Path:
-        """The folder that all processes share. pytest takes away what a run that was killed has left there."""
-        made: Path = self._config._tmp_path_factory.mktemp("roofline")  # type: ignore[attr-defined]
-        return made
+        """The folder that all processes share."""
+        return temporary_folder(self._config)
 
     def pytest_configure_node(self, node: Any) -> None:
         """A worker is about to be started, or the successor of one that died."""
@@ -191,7 +189,3 @@ class Controller:
                 raise
             session.exitstatus = pytest.ExitCode.INTERRUPTED
             return []
-
-    def pytest_unconfigure(self) -> None:
-        if self._places is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)

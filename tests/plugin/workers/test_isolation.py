@@ -167,9 +167,19 @@ def test_a_run_that_was_killed_goes_on_with_the_case_it_was_in(
     with monkeypatch.context() as patch:
         patch.setenv(forked.CHILDREN, "yes")
         assert project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off").ret == -9
-    assert [*project.path.glob("runpytest-0/isolated0/*.reports")]
+    assert [*project.path.glob("runpytest-0/roofline-*/*.reports")]
     run = project.runpytest_subprocess(*ISOLATED, "--roofline-roofs", "off", "--roofline-resume")
     run.assert_outcomes(passed=1, deselected=1)
     assert list(records(results(project))) == ["test_a", "test_b"]
     assert session_of(results(project)).not_measured == ()
-    assert not (project.path / "runpytest-1" / "isolated0").exists()
+    assert not [*project.path.glob("runpytest-1/roofline-*")]
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_it_needs_no_folder_of_pytest(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under ``-p no:tmpdir`` what passes between the processes lies in the system's folder, and is deleted, too."""
+    temporary = project.mkdir("temporary")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    project.makepyfile(MEASURES)
+    project.runpytest_subprocess(*ISOLATED, "-p", "no:tmpdir").assert_outcomes(passed=1)
+    assert [*temporary.iterdir()] == []
