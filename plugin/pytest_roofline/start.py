@@ -18,14 +18,13 @@ from pytest_roofline.parallel import launch, rank_session
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.session import expected_bounds, results_file, resume
-from pytest_roofline.session.case_timeout import CaseTimeout
+from pytest_roofline.session.case_timeout import CaseTimeout, TimeLimit
 from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
 from pytest_roofline.session.run import RUN, Run
 from pytest_roofline.workers.isolation import Isolation
 from pytest_roofline.workers.role import STANDING, Plan, Role, place_of, select, take_share
-from pytest_roofline.workers.time_limit import TimeLimit
 from pytest_roofline.workers.xdist_worker import LeavesOut, Worker
 from roofline.schema.expected_file import ExpectedFileError
 
@@ -60,8 +59,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     if chosen.isolate and disabled(config) is None:
         config.pluginmanager.register(Isolation(run, config), "roofline-isolation")
     elif chosen.case_timeout is not None and disabled(config) is None and keeps:
-        limit = CaseTimeout(run, config, chosen.case_timeout, spelled(config, "case_timeout"), hooks.save)
-        config.pluginmanager.register(limit, "roofline-case-timeout")
+        config.pluginmanager.register(CaseTimeout(run, config, hooks.save), "roofline-case-timeout")
     run.progress = None if chosen.no_progress or not keeps else on_terminal(config, left, place_of(config))
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")

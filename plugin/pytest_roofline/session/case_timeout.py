@@ -1,18 +1,22 @@
-"""End a run in a case that hangs: ``--case-timeout``."""
+"""``--case-timeout``: end a run in a case that hangs, or only that case's process where another one goes on."""
 
 from __future__ import annotations
 
 import _thread
+import faulthandler
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from pytest_roofline import pytest_exit_codes
-from pytest_roofline.config import spelled
+from pytest_roofline.config import options_of, spelled
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.session.run import Run
 
@@ -20,21 +24,23 @@ GRACE_S = 15.0
 """How long the case has to come back to Python, after which its process is left as it is."""
 
 
-class CaseTimeout:
-    """Stops the run, as Ctrl-C does, in a case that takes too long. Where that can't reach it, as in a kernel that
-    never ends, the process ends at once: all that was measured is in the journal.
+def _overdue(config: pytest.Config) -> str:
+    """Why a case that took too long was ended."""
+    return f"it was still running after {options_of(config).case_timeout:g} s ({spelled(config, 'case_timeout')})"
 
-    :param seconds: for a whole test, from its first fixture on.
-    :param flag: as the user knows it.
+
+class CaseTimeout:
+    """Stops the run, as Ctrl-C does, in a case whose test takes too long, its fixtures included. Where that can't reach
+    it, as in a kernel that never ends, the process ends at once: all that was measured is in the journal.
+
     :param save: adds to the journal what is new.
     """
 
-    def __init__(self, run: Run, config: pytest.Config, seconds: float, flag: str, save: Callable[[], None]) -> None:
+    def __init__(self, run: Run, config: pytest.Config, save: Callable[[], None]) -> None:
         self._run = run
         self._config = config
         self._resume = spelled(config, "resume")
-        self._seconds = seconds
-        self._flag = flag
+        self._reason = _overdue(config)
         self._save = save
         self._ended = threading.Event()
         """Set once the test that runs has ended."""
@@ -56,18 +62,17 @@ class CaseTimeout:
         self._ended.set()
 
     def _watch(self, item: pytest.Item, ended: threading.Event) -> None:
-        if ended.wait(self._seconds):
+        if ended.wait(self._run.options.case_timeout):
             return
-        reason = f"it was still running after {self._seconds:g} s ({self._flag})"
-        self._run.case_failed(case_name(item), "timeout", reason, test=item.nodeid)
+        self._run.case_failed(case_name(item), "timeout", self._reason, test=item.nodeid)
         self._run.finished.append(item.nodeid)
-        self._run.printed.append(f"stopped in {case_name(item)}: {reason}.")
+        self._run.printed.append(f"stopped in {case_name(item)}: {self._reason}.")
         if sys.platform == "win32":
             _thread.interrupt_main()
         else:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
         if not ended.wait(GRACE_S):
-            self._leave(f"{item.nodeid}: {reason}, and nothing can reach it.")
+            self._leave(f"{item.nodeid}: {self._reason}, and nothing can reach it.")
 
     def _leave(self, why: str) -> None:
         self._save()
@@ -80,3 +85,52 @@ class CaseTimeout:
         )
         print(f"\nERROR: {why}{where}", file=sys.stderr, flush=True)
         os._exit(pytest_exit_codes.INTERRUPTED)
+
+
+class TimeLimit:
+    """Ends a process that another one started, by a thread that needs nothing of Python, and leaves where it hung.
+
+    :param seconds: for a whole test, its fixtures included.
+    :param file: for the traceback.
+    """
+
+    def __init__(self, seconds: float, file: Path) -> None:
+        self._seconds = seconds
+        self._file = file.open("w", encoding="utf-8")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    # Behind pytest's own faulthandler_timeout, which begins with the protocol: there is one of them in a process.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if uses_roofline(item):
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Why a case has no number whose process ended in it. ``where``: the traceback of one that hung."""
+
+    outcome: Literal["timeout", "error"]
+    why: str
+    where: str = ""
+
+
+def how_lost(config: pytest.Config, file: Path, died: str) -> Lost:
+    """How a case was lost.
+
+    :param file: of its process's limit.
+    :param died: how the process died, where no limit ended it.
+    """
+    try:
+        where = file.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        where = ""
+    if not where:
+        return Lost(outcome="error", why=f"its process {died}")
+    return Lost(outcome="timeout", why=_overdue(config), where=where)

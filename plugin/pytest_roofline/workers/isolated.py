@@ -92,9 +92,9 @@ class IsolatedCase:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
+        from pytest_roofline.session.case_timeout import TimeLimit
         from pytest_roofline.session.run import run_of
         from pytest_roofline.workers.gains import GivesGains
-        from pytest_roofline.workers.time_limit import TimeLimit
 
         run, order = run_of(self._config), self._order
         if run is not None:

@@ -16,10 +16,10 @@ from pytest_roofline.config import temporary_folder
 from pytest_roofline.device.system import Ended, run_program
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.rerun import arguments_of, environment_of, started_as
+from pytest_roofline.session.case_timeout import Lost, how_lost
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import TakesGains
 from pytest_roofline.workers.isolated import CHILD, Order
-from pytest_roofline.workers.time_limit import Lost, how_lost
 
 _LAST_LINES = 20
 """Of what a process said before it died."""

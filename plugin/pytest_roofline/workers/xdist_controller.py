@@ -15,7 +15,6 @@ from pytest_roofline.config import spelled, temporary_folder
 from pytest_roofline.device import cpus
 from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word, tell_kept
 from pytest_roofline.workers.shares import Places
-from pytest_roofline.workers.time_limit import how_lost
 
 if TYPE_CHECKING:
     from pytest_roofline.session.hooks import SessionHooks
@@ -167,6 +166,8 @@ class Controller:
         if crashitem in self._kept.run.finished:
             report.longrepr = f"{case}: its process died after the test had ended"
             return
+        from pytest_roofline.session.case_timeout import how_lost
+
         lost = how_lost(self._config, self._folder / f"{report.node.gateway.id}.txt", "died")
         self._kept.run.case_failed(case, lost.outcome, lost.why, test=crashitem)
         report.longrepr = f"{case}: {lost.why}\n{lost.where}".rstrip()
