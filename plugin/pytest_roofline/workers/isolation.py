@@ -19,7 +19,7 @@ from pytest_roofline.rerun import arguments_of, environment_of, started_as
 from pytest_roofline.session.case_timeout import Lost, how_lost
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import TakesGains
-from pytest_roofline.workers.isolated import CHILD, Order
+from pytest_roofline.workers.isolation_child import CHILD, Order
 
 _LAST_LINES = 20
 """Of what a process said before it died."""

@@ -133,10 +133,10 @@ def test_beside_workers_it_is_refused(project: pytest.Pytester) -> None:
 def test_its_plugin_is_for_its_processes_alone(project: pytest.Pytester) -> None:
     """Somebody named it by hand."""
     project.makepyfile(MEASURES)
-    run = project.runpytest_subprocess("-p", "pytest_roofline.workers.isolated")
+    run = project.runpytest_subprocess("-p", "pytest_roofline.workers.isolation_child")
     assert run.ret == 4
     run.stderr.fnmatch_lines(
-        ["ERROR: pytest_roofline.workers.isolated is for the processes that --roofline-isolate starts.*"]
+        ["ERROR: pytest_roofline.workers.isolation_child is for the processes that --roofline-isolate starts.*"]
     )
 
 

@@ -22,7 +22,7 @@ from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, repeat_one_test
 VARIABLE = "ROOFLINE_ISOLATED"
 """Taken away by the first to read it: no pytest that the test starts is one of these processes."""
 
-CHILD = "pytest_roofline.workers.isolated"
+CHILD = "pytest_roofline.workers.isolation_child"
 
 ALONE = f"{CHILD} is for the processes that --roofline-isolate starts. Leave -p {CHILD} out."
 
