@@ -46,7 +46,7 @@ def doctor(
 
     Each line is ok, a warning, no, or not reported; what helps stands below. Nothing is judged: the exit code is 0.
     """
-    from pytest_roofline.profilers.checkup import checks
+    from pytest_roofline.profilers.doctor_checks import checks
 
     found = [*checks(System.here(), {"ncu": ncu_path, "nsys": nsys_path, "perf": perf_path}, results)]
     display = [words("what"), words("state", dtype="category"), replace(words("why"), fill=True)]

@@ -388,7 +388,7 @@ def test_here() -> None:
 
 def test_it_loads_neither_torch_nor_pytest_to_begin_with() -> None:
     """It runs where there is no torch, and in a torch that can't be loaded."""
-    code = "import pytest_roofline.profilers.doctor, pytest_roofline.profilers.checkup"
+    code = "import pytest_roofline.profilers.doctor, pytest_roofline.profilers.doctor_checks"
     assert packages(loaded_by(code)) & {"torch", "pytest", "numpy", "rich"} == set()
 
 
