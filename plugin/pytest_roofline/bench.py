@@ -79,7 +79,7 @@ def measure_workload(
 
 def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
     options, device = run.options, run.device
-    looking_on = attached()
+    attached_flags = attached()
     step = Step(workload)
     process = ProcessUsage()
     first = before = proof.snapshot(step)
@@ -157,7 +157,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
     compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
-    flags = looking_on + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
+    flags = attached_flags + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
     record = Record(
         case=known,
         device=run.machine.device,

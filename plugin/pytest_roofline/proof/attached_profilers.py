@@ -1,4 +1,4 @@
-"""Who looks on while steps are timed: a profiler, or a mode of the test's own, which costs time at every operation."""
+"""Flag what runs beside the timed steps and slows them: a profiler, or a torch mode of the test's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roofs that `machine_roofs` measured, kept by machine in the user's cache folder."""
+"""The roofs that were measured on a machine, kept for later runs in the user's cache folder."""
 
 from __future__ import annotations
 
