@@ -20,7 +20,8 @@ from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device import selection as devices
 from pytest_roofline.parallel import launch
 from pytest_roofline.settings import Given, SettingError, resolve, source
-from pytest_roofline.workers.role import kind_of, role_of, take_share
+from pytest_roofline.workers.process_device import kind_of, take_share
+from pytest_roofline.workers.role import role_of
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import layouts

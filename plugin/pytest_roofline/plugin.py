@@ -21,8 +21,10 @@ from pytest_roofline.device import selection as devices
 from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import LongFlags, add_flags, source
+from pytest_roofline.workers.process_device import kind_of, require_torch, select
 from pytest_roofline.workers.role import KEY as ROLE_KEY
-from pytest_roofline.workers.role import ROLE, STANDING, Plan, Role, kind_of, require_torch, role_of, select, session_of
+from pytest_roofline.workers.role import ROLE, STANDING, Role, role_of, session_of
+from pytest_roofline.workers.shared_folder import PlannedTests
 from pytest_roofline.workers.xdist_controller import Controller, distributes
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             join(config, role, session.items)
     except pytest.UsageError as error:
         session.items.clear()
-        Plan(wrong=str(error)).write(role)
+        PlannedTests(wrong=str(error)).write(role)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -302,7 +304,7 @@ def _only_shows(config: pytest.Config) -> bool:
     return any(getattr(config.option, name, None) for name in _SHOWS)
 
 
-def _control(config: pytest.Config, plan: Plan | None) -> tuple[Run, SessionHooks] | None:
+def _control(config: pytest.Config, plan: PlannedTests | None) -> tuple[Run, SessionHooks] | None:
     """Make the run of pytest-xdist's controller.
 
     :param plan: what a worker has collected; None where none of its tests measures.

@@ -24,7 +24,9 @@ from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
 from pytest_roofline.session.run import RUN, Run
 from pytest_roofline.workers.isolation import Isolation
-from pytest_roofline.workers.role import STANDING, Plan, Role, place_of, select, take_share
+from pytest_roofline.workers.process_device import select, take_share
+from pytest_roofline.workers.role import STANDING, Role, place_of
+from pytest_roofline.workers.shared_folder import PlannedTests
 from pytest_roofline.workers.xdist_worker import LeavesOut, Worker
 from roofline.schema.expected_file import ExpectedFileError
 
@@ -35,7 +37,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     :raises pytest.UsageError: it can't be had.
     """
     chosen = options_of(config)
-    plan = Plan.of(items, _told(config, NOTES))
+    plan = PlannedTests.of(items, _told(config, NOTES))
     rank = launch.several()
     if rank is not None:
         rank_session.prepare(config, chosen, rank)
@@ -67,7 +69,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
         rank_session.connect(run, rank)
 
 
-def control(config: pytest.Config, plan: Plan) -> tuple[Run, SessionHooks]:
+def control(config: pytest.Config, plan: PlannedTests) -> tuple[Run, SessionHooks]:
     """Make the run of pytest-xdist's controller, which keeps what its workers measure.
 
     :raises pytest.UsageError: it can't be had.
@@ -94,7 +96,7 @@ def join(config: pytest.Config, role: Role, items: list[pytest.Item]) -> None:
 
     :raises pytest.UsageError: it can't be had.
     """
-    plan = Plan.of(items, _told(config, NOTES))
+    plan = PlannedTests.of(items, _told(config, NOTES))
     share = take_share(config)
     assert share is not None
     device = select(config)
@@ -122,7 +124,7 @@ def _told(config: pytest.Config, key: pytest.StashKey[list[str]]) -> list[str]:
     return config.stash.get(key, [])
 
 
-def _new_run(config: pytest.Config, device: torch.device, plan: Plan, **more: Any) -> Run:
+def _new_run(config: pytest.Config, device: torch.device, plan: PlannedTests, **more: Any) -> Run:
     """Make a run in this process, and let torch use no more threads than there are CPUs for it."""
     # torch counts the visible cores; a container's quota may allow fewer, and threads beyond it stall each other.
     torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
@@ -132,7 +134,7 @@ def _new_run(config: pytest.Config, device: torch.device, plan: Plan, **more: An
     return run
 
 
-def _keeping_run(config: pytest.Config, chosen: Options, plan: Plan) -> Run:
+def _keeping_run(config: pytest.Config, chosen: Options, plan: PlannedTests) -> Run:
     """Make the run of a process that keeps its results.
 
     :raises pytest.UsageError: nothing would be measured, or it can't be kept or judged.
@@ -253,7 +255,7 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
         raise pytest.UsageError(str(error)) from error
 
 
-def bounds(config: pytest.Config, chosen: Options, plan: Plan) -> expected_bounds.Suite | None:
+def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expected_bounds.Suite | None:
     """What bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.

@@ -1,5 +1,9 @@
 """Cases measured by other processes than the one that keeps the results: those of pytest-xdist, and one for each case.
 
-In comes which device a process owns, and after each test what its run gained; out goes the same into the main
+In comes which device a process owns, and after each test what its run gained (`gains`); out goes the same into the main
 process's run, as if it had measured the case itself.
+
+`role` is which process this is, `process_device` what it measures on (its share of `shares`). `xdist_controller` and
+`xdist_worker` talk through a `shared_folder`, and wait for each other by `quiet`. `isolation` is ``--isolate``, and
+`isolation_child` each of its processes.
 """

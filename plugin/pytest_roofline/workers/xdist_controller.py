@@ -13,7 +13,8 @@ import pytest
 
 from pytest_roofline.config import spelled, temporary_folder
 from pytest_roofline.device import cpus
-from pytest_roofline.workers.role import KEY, ROLE, Plan, Role, Word, tell_kept
+from pytest_roofline.workers.role import KEY, ROLE, Role
+from pytest_roofline.workers.shared_folder import ForWorkers, PlannedTests, tell_kept
 from pytest_roofline.workers.shares import Places
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def distributes(config: pytest.Config) -> bool:
 class _Kept:
     """A run that keeps what workers measure, and what takes it."""
 
-    plan: Plan
+    plan: PlannedTests
     run: Run
     hooks: SessionHooks
     gains: TakesGains
@@ -48,7 +49,10 @@ class Controller:
     """
 
     def __init__(
-        self, config: pytest.Config, begin: Callable[[Plan | None], tuple[Run, SessionHooks] | None], session: int
+        self,
+        config: pytest.Config,
+        begin: Callable[[PlannedTests | None], tuple[Run, SessionHooks] | None],
+        session: int,
     ) -> None:
         self._config = config
         self._begin = begin
@@ -106,14 +110,14 @@ class Controller:
         :raises pytest.UsageError: it can't measure, or nothing can be kept.
         """
         assert self._places is not None
-        plan = Plan.read(self._folder, self._places.of(node.gateway.id))
+        plan = PlannedTests.read(self._folder, self._places.of(node.gateway.id))
         if plan is not None:
             self._refuse(plan, node)
         if not self._asked:
             self._asked = True
             self._start(plan)
 
-    def _refuse(self, plan: Plan, node: Any) -> None:
+    def _refuse(self, plan: PlannedTests, node: Any) -> None:
         if plan.wrong is not None:
             raise pytest.UsageError(plan.wrong)
         if not node.gateway.spec.popen:
@@ -121,7 +125,7 @@ class Controller:
         if self._config.option.dist == "each":
             raise pytest.UsageError("--dist each: each case would be in the results several times. Leave it out.")
 
-    def _start(self, plan: Plan | None) -> None:
+    def _start(self, plan: PlannedTests | None) -> None:
         begun = self._begin(plan)
         if plan is None or begun is None:
             return
@@ -133,7 +137,7 @@ class Controller:
         self._kept = _Kept(plan=plan, run=run, hooks=hooks, gains=TakesGains(run, self._config))
         ended = () if run.earlier is None else [test for test in plan.tests if run.earlier.ended(test)]
         results = None if run.beside is None else str(run.beside)
-        Word(left_out=tuple(ended), results=results).write(self._folder)
+        ForWorkers(left_out=tuple(ended), results=results).write(self._folder)
         self._ending.enter_context(hooks.measuring())
 
     @pytest.hookimpl(wrapper=True)

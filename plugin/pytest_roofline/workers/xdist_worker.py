@@ -13,7 +13,8 @@ from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
 from pytest_roofline.workers.quiet import Quiet
-from pytest_roofline.workers.role import KEY, Role, Word, await_kept
+from pytest_roofline.workers.role import KEY, Role
+from pytest_roofline.workers.shared_folder import ForWorkers, await_kept
 
 
 class Worker(GivesGains):
@@ -40,12 +41,12 @@ class Worker(GivesGains):
             return (yield)
         if self._ended is not None:
             await_kept(self._folder, self._ended)
-        word = Word.read(self._folder)
-        self._run.beside = None if word.results is None else Path(word.results)
+        told = ForWorkers.read(self._folder)
+        self._run.beside = None if told.results is None else Path(told.results)
         with self._turn(item):
             result = yield
             release(self._run.device)  # others may lack what it leaves
-        if item.nodeid not in word.left_out:
+        if item.nodeid not in told.left_out:
             self._ended = item.nodeid
         return result
 
@@ -61,4 +62,4 @@ class LeavesOut:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        return True if item.nodeid in Word.read(self._folder).left_out else None
+        return True if item.nodeid in ForWorkers.read(self._folder).left_out else None

@@ -15,7 +15,7 @@ from pytest_roofline import start
 from pytest_roofline.device import host as machine
 from pytest_roofline.session import asserted_bounds, expected_bounds
 from pytest_roofline.session.run import Run
-from pytest_roofline.workers.role import Plan
+from pytest_roofline.workers.shared_folder import PlannedTests
 from roofline.cli import program
 from roofline.expectations import judging
 from roofline.expectations.outcome import Checked
@@ -308,7 +308,7 @@ def test_a_useless_request_is_named(
     monkeypatch.chdir(tmp_path)
     Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
     with pytest.raises(pytest.UsageError) as caught:
-        start.bounds(pytestconfig, options(**given), Plan(tests=("suite/test_it.py::test_it[a-b]",)))
+        start.bounds(pytestconfig, options(**given), PlannedTests(tests=("suite/test_it.py::test_it[a-b]",)))
     assert str(caught.value).startswith(message.format(root=tmp_path))
 
 
@@ -316,7 +316,7 @@ def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monk
     """Benchmarks that are disabled leave no record to judge."""
     monkeypatch.setattr(pytestconfig.option, "benchmark_disable", True)
     with pytest.raises(pytest.UsageError) as caught:
-        start.bounds(pytestconfig, options(assert_bounds=True), Plan(expects=True))
+        start.bounds(pytestconfig, options(assert_bounds=True), PlannedTests(expects=True))
     assert str(caught.value) == (
         "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
     )
