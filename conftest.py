@@ -11,8 +11,9 @@ import pytest
 from perftests import sharing, suite, suite_options
 from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.plugin import device_of, workers_of
+from pytest_roofline.plugin import device_of
 from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags
+from pytest_roofline.workers.xdist_controller import workers_of
 
 if TYPE_CHECKING:
     import torch

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled, taken_flags
-from pytest_roofline.device import cpus
 from pytest_roofline.device import selection as devices
 from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
@@ -25,7 +24,7 @@ from pytest_roofline.workers.process_device import kind_of, require_torch, selec
 from pytest_roofline.workers.role import KEY as ROLE_KEY
 from pytest_roofline.workers.role import ROLE, STANDING, Role, role_of, session_of
 from pytest_roofline.workers.shared_folder import PlannedTests
-from pytest_roofline.workers.xdist_controller import Controller, distributes
+from pytest_roofline.workers.xdist_controller import Controller, distributes, workers_of
 
 if TYPE_CHECKING:
     import torch
@@ -277,20 +276,6 @@ def device_of(config: pytest.Config) -> torch.device:
     run = run_of(config)
     assert run is not None
     return run.device
-
-
-def workers_of(config: pytest.Config) -> int | None:
-    """How many workers ``-n auto`` starts of a run that measures, so that each has a GPU or a NUMA node; None for
-    others, whose number is pytest-xdist's business.
-    """
-    from pytest_roofline.workers.shares import automatic
-
-    if config.option.numprocesses != "auto" or disabled(config) is not None:
-        return None
-    try:
-        return automatic(options_of(config).device, cpus.AT_START)
-    except ImportError:
-        return None  # without torch: collecting says so
 
 
 _SHOWS = (

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline.config import spelled, temporary_folder
+from pytest_roofline.config import disabled, options_of, spelled, temporary_folder
 from pytest_roofline.device import cpus
 from pytest_roofline.workers.role import KEY, ROLE, Role
 from pytest_roofline.workers.shared_folder import ForWorkers, PlannedTests, tell_kept
-from pytest_roofline.workers.shares import Places
+from pytest_roofline.workers.shares import Places, automatic
 
 if TYPE_CHECKING:
     from pytest_roofline.session.hooks import SessionHooks
@@ -29,6 +29,18 @@ def distributes(config: pytest.Config) -> bool:
     """Whether this process hands its tests to workers of pytest-xdist."""
     option = config.option
     return getattr(option, "dist", "no") != "no" and bool(getattr(option, "tx", None)) and not option.collectonly
+
+
+def workers_of(config: pytest.Config) -> int | None:
+    """How many workers ``-n auto`` starts of a run that measures, so that each has a GPU or a NUMA node; None for
+    others, whose number is pytest-xdist's business.
+    """
+    if config.option.numprocesses != "auto" or disabled(config) is not None:
+        return None
+    try:
+        return automatic(options_of(config).device, cpus.AT_START)
+    except ImportError:
+        return None  # without torch: collecting says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
