@@ -69,10 +69,10 @@ def main(arguments: Sequence[str]) -> int:
 def _machine() -> dict[str, object]:
     import torch
 
-    from pytest_roofline.device.host import describe
+    from pytest_roofline.device.host import describe_machine
     from roofline.schema.record_json import to_json
 
-    return to_json(describe(torch.device("cpu"), None))
+    return to_json(describe_machine(torch.device("cpu"), None))
 
 
 if __name__ == "__main__":

@@ -87,9 +87,9 @@ def machine_of(threads: int) -> dict[str, Any]:
     """Describe this machine, without its name, and the versions that are installed."""
     import torch
 
-    from pytest_roofline.device.host import describe
+    from pytest_roofline.device.host import describe_machine
 
-    machine = describe(torch.device("cpu"), None)
+    machine = describe_machine(torch.device("cpu"), None)
     return {
         "cpu": machine.cpu,
         "cpus": machine.cpu_count,

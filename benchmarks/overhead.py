@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from benchmarks.figures import Figure
 from perftests import models
-from pytest_roofline.device.selection import CpuInstruments
+from pytest_roofline.device.instruments import CpuInstruments
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.workload import precision
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd

@@ -17,7 +17,7 @@ from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.suite_options import LOADER, SETTINGS
 from pytest_roofline.config import ANNOUNCED, NOTES, idle_flags, options_of, spelled, taken_flags
 from pytest_roofline.device import cpus, device_memory
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device.selection import Kind
 from pytest_roofline.parallel import launch
 from pytest_roofline.settings import Given, SettingError, resolve, source
 from pytest_roofline.workers.process_device import kind_of, take_share
@@ -55,7 +55,7 @@ class Suite:
     values: Mapping[str, Any]
     data_source: str
     memory_flag: str
-    kind: devices.Kind
+    kind: Kind
     seed: int
 
     def case(self, id: str) -> CaseSpec:
@@ -291,7 +291,7 @@ def shared_parameters(config: pytest.Config) -> list[Any]:
     ]
 
 
-def _kind(case: CaseSpec, kind: devices.Kind) -> str:
+def _kind(case: CaseSpec, kind: Kind) -> str:
     return kind if kind in case.devices else min(case.devices)
 
 
@@ -331,7 +331,7 @@ def _build(config: pytest.Config) -> Suite:
     return suite
 
 
-def _fed(cases: Sequence[CaseSpec], kind: devices.Kind) -> dict[str, CaseSpec]:
+def _fed(cases: Sequence[CaseSpec], kind: Kind) -> dict[str, CaseSpec]:
     """One training step fed by each kind of source: the first model on colour images, at its largest batch."""
     steps = [case for case in cases if case.mode == "train" and kind in case.devices and _takes_images(case)]
     if not steps:

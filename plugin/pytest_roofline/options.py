@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import selection
 from pytest_roofline.settings import Setting, choice, number, plain, truth, whole
 
 Counters = Literal["wanted", "require"]
@@ -99,10 +99,10 @@ def _switch(text: str) -> Any:
 class Options:
     """The values that a run works with, each with the setting that it is of."""
 
-    device: devices.Wanted = _setting(
+    device: selection.Wanted = _setting(
         metavar="DEVICE",
-        parse=devices.parse,
-        default=devices.Wanted(None),
+        parse=selection.parse,
+        default=selection.Wanted(None),
         help="Device to measure: auto (the best one present), cpu, cuda, cuda:N or mps. Default: auto.",
     )
     protocol: str = _setting(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled, taken_flags
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device.selection import KINDS
 from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import LongFlags, add_flags, source
@@ -198,7 +198,7 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     kind = kind_of(config)
     other = set()
     for item in cases:
-        marked = {marker.name for marker in item.iter_markers() if marker.name in devices.KINDS}
+        marked = {marker.name for marker in item.iter_markers() if marker.name in KINDS}
         if not marked:
             item.add_marker(kind)
         elif kind not in marked:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import instruments as device_instruments
 from pytest_roofline.device.device_memory import peak_memory, release, reset_peak
 from pytest_roofline.device.nvml import NoNvml
 from pytest_roofline.device.state import DeviceState, HeldDown
@@ -58,7 +58,7 @@ def properties(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_round_on_an_accelerator(calls: list[str]) -> None:
     """Waiting and both events are of the run's own device, and events are made with timing."""
-    instruments = devices.instruments(MPS)
+    instruments = device_instruments.instruments(MPS)
     instruments.synchronize()
     first = instruments.mark()
     last = instruments.mark()
@@ -81,12 +81,12 @@ def test_a_round_on_an_accelerator(calls: list[str]) -> None:
 def test_nvml_is_asked_for_the_device_that_torch_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """cuda:0 is NVML's second device here, as CUDA_VISIBLE_DEVICES=1 makes it: found by UUID, not by number."""
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(f"GPU-{OTHER}", f"GPU-{UUID}"))
-    instruments = devices.instruments(CUDA)
+    instruments = device_instruments.instruments(CUDA)
     assert (instruments.state().sm_clock_hz, instruments.energy_j()) == (1001e6, 5.0)
     assert instruments.held_so_far() == HeldDown(power_held_s=1.5, heat_held_s=0.25)
     assert instruments.missing == {}
     with pytest.raises(NoNvml, match="no NVML for this device"):
-        devices.nvml_of(CPU)
+        device_instruments.nvml_of(CPU)
 
 
 @pytest.mark.usefixtures("properties", "calls")
@@ -94,7 +94,7 @@ def test_without_nvml_there_is_no_clock_and_no_error(monkeypatch: pytest.MonkeyP
     """A machine whose NVML is missing or fails measures all the same; why it does is in device/test_nvml.py."""
     nvml = FakeNvml(f"GPU-{UUID}", refuses={"nvmlDeviceGetHandleByIndex": "Unknown Error"})
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    instruments = devices.instruments(CUDA)
+    instruments = device_instruments.instruments(CUDA)
     assert (instruments.state(), instruments.held_so_far(), instruments.energy_j()) == (DeviceState(), HeldDown(), None)
     told = {*DeviceState.__dataclass_fields__, *HeldDown.__dataclass_fields__, "energy_j"}
     assert set(instruments.missing) == told

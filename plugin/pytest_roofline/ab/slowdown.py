@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.plan import Clock, Step
 
 _REMEMBERED = 20

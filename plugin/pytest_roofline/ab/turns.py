@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.ab.slowdown import Slowed
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Clock, Step
 from pytest_roofline.measuring.rounds import Round

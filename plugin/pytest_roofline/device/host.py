@@ -1,4 +1,4 @@
-"""What is stable about the machine: its fingerprint, its label, versions and limits."""
+"""What is stable about the machine: its device, its fingerprint, its label, versions and limits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.device import cgroup, cpu_frequency, cpus
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device.instruments import nvml_of
 from pytest_roofline.device.nvml import NoNvml, Nvml
+from pytest_roofline.device.selection import KINDS, DeviceError
 from pytest_roofline.device.system import System
 from roofline.schema.record import Device
 from roofline.schema.session import Machine
@@ -24,17 +27,16 @@ if TYPE_CHECKING:
 _VERSIONS = ("torchvision", "numpy", "pytest", "pytest-benchmark", "pytest-roofline")
 
 
-def describe(device: torch.device, label: str | None) -> Machine:
+def describe_machine(device: torch.device, label: str | None) -> Machine:
     """The machine as the file stores it.
 
     :param label: the user's name for it; None makes one from the device's name. The host name is never stored.
     """
-    import psutil
     import torch
 
-    found = devices.describe(device)
-    cpu = devices.cpu_name_and_model()
-    memory = int(psutil.virtual_memory().total)
+    found = describe_device(device)
+    cpu = cpu_name_and_model()
+    memory = _memory_byte()
     nvml, no_nvml = _nvml(device)
     limits: dict[str, Any] = {
         "affinity_cpus": len(cpus.affinity()),
@@ -105,7 +107,7 @@ def default_label(device: Device, cpu_count: int) -> str:
 def _nvml(device: torch.device) -> tuple[Nvml | None, str | None]:
     """NVML of the device, or why there is none."""
     try:
-        return devices.nvml_of(device), None
+        return nvml_of(device), None
     except NoNvml as why:
         return None, str(why)
 
@@ -122,3 +124,87 @@ def _cudnn_version() -> str | None:
 
     version = torch.backends.cudnn.version()
     return None if version is None else str(version)
+
+
+def describe_device(device: torch.device) -> Device:
+    """What the record says of the device."""
+    import torch
+
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        return Device(
+            kind="cuda",
+            name=properties.name,
+            index=device.index,
+            memory_byte=properties.total_memory,
+            last_level_cache_byte=getattr(properties, "L2_cache_size", None) or None,
+            compute_capability=f"{properties.major}.{properties.minor}",
+        )
+    if device.type == "mps":
+        return Device(kind="mps", name=f"{cpu_name()} GPU", memory_byte=torch.mps.recommended_max_memory())
+    if device.type == "cpu":
+        return Device(
+            kind="cpu", name=cpu_name(), memory_byte=_memory_byte(), last_level_cache_byte=_cpu_last_level_cache_byte()
+        )
+    raise DeviceError(f"{device.type} is not supported; use one of {', '.join(KINDS)}.")
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it."""
+    if sys.platform.startswith("linux"):
+        known = _cpuinfo()
+        if name := known.get("model name") or known.get("Model"):
+            return name
+    if sys.platform == "darwin":
+        answer = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        if answer.stdout.strip():
+            return answer.stdout.strip()
+    return platform.processor() or platform.machine() or "unknown CPU"
+
+
+def cpu_name_and_model() -> str:
+    """The same with the numbers of its model: ``AMD EPYC (cpu family 25, model 17)``.
+
+    A virtual machine may give processors of several generations one name, of which one is twice as fast as another.
+    """
+    known = _cpuinfo() if sys.platform.startswith("linux") else {}
+    numbers = [f"{key} {known[key]}" for key in _MODEL_NUMBERS if known.get(key)]
+    return f"{cpu_name()} ({', '.join(numbers)})" if numbers else cpu_name()
+
+
+_MODEL_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
+"""As Linux calls them: the first two of x86, the others of Arm."""
+
+
+def _cpuinfo(path: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
+    """What Linux tells of the first processor; of all of them what isn't told one by one."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return {}
+    known: dict[str, str] = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        known.setdefault(key.strip(), value.strip())
+    return known
+
+
+def _memory_byte() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
+def _cpu_last_level_cache_byte(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int | None:
+    """Size of the largest-level data cache that Linux reports, in bytes; None elsewhere."""
+    best: tuple[int, int] | None = None
+    for folder in root.glob("index*"):
+        try:
+            kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        if kind in ("Unified", "Data") and size.endswith("K") and level.isdecimal():
+            best = max(best or (0, 0), (int(level), int(size[:-1]) * 1024))
+    return best[1] if best else None

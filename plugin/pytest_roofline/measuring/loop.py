@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
 
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Alone, Clock, InputEnded, Measured, Pace, Plan, SoFar, Step, Watch
 from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps

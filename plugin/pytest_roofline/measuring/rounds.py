@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.plan import Alone, Clock, Step
 from pytest_roofline.measuring.telemetry import HostTelemetry

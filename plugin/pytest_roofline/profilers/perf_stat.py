@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Measured
 from pytest_roofline.measuring.plan import Step

@@ -20,14 +20,14 @@ def report() -> dict[str, Any]:
     import torch
 
     from pytest_roofline.device import cpus
-    from pytest_roofline.device import selection as devices
+    from pytest_roofline.device.selection import Wanted
     from pytest_roofline.workload.models import libraries
 
-    wanted = [devices.Wanted("cpu")]
+    wanted = [Wanted("cpu")]
     if torch.version.cuda is not None:
-        wanted += [devices.Wanted("cuda", index) for index in range(max(1, torch.cuda.device_count()))]
+        wanted += [Wanted("cuda", index) for index in range(max(1, torch.cuda.device_count()))]
     if torch.backends.mps.is_built():
-        wanted.append(devices.Wanted("mps"))
+        wanted.append(Wanted("mps"))
     return {
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
@@ -42,11 +42,12 @@ def report() -> dict[str, Any]:
 
 
 def _described(wanted: Wanted) -> dict[str, Any]:
-    from pytest_roofline.device import selection as devices
+    from pytest_roofline.device.host import describe_device
+    from pytest_roofline.device.selection import DeviceError, select
 
     try:
-        found = devices.describe(devices.select(wanted))
-    except devices.DeviceError as error:
+        found = describe_device(select(wanted))
+    except DeviceError as error:
         return {"problem": str(error)}
     return {
         "is": found.name,

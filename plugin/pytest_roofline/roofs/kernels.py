@@ -21,7 +21,7 @@ from roofline.schema.session import Roof, RoofKind, RoofSample
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.device.selection import Instruments
+    from pytest_roofline.device.instruments import Instruments
 
 COMPUTE: dict[str, str] = {"fp32": "fp32", "tf32": "tf32", "bf16": "bf16", "fp16": "fp16"}
 """Compute roof -> precision it is measured in."""

@@ -17,7 +17,7 @@ from roofline.schema.session import Roof
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.device.selection import Instruments
+    from pytest_roofline.device.instruments import Instruments
 
 Result = TypeVar("Result")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pytest_roofline.device import cpus
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import selection
+from pytest_roofline.device.instruments import instruments
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required as machine_roofs
 from pytest_roofline.roofs import stored as kept_roofs
@@ -61,7 +62,7 @@ def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
         machine_roofs.Equipment(
             device=chosen,
             described=machine.device,
-            instruments=devices.instruments(chosen),
+            instruments=instruments(chosen),
             clock=time.perf_counter,
             conditions=_conditions(chosen),
         ),
@@ -109,15 +110,15 @@ def _machine(device: str) -> tuple[torch.device, Machine]:
     try:
         import torch
 
-        from pytest_roofline.device import host as machine
+        from pytest_roofline.device.host import describe_machine
 
-        chosen = devices.select(devices.parse(device))
-    except (ValueError, devices.DeviceError) as error:
+        chosen = selection.select(selection.parse(device))
+    except (ValueError, selection.DeviceError) as error:
         raise click.UsageError(f"--device {device}: {error}") from error
     except ImportError as error:
         raise click.UsageError(f"measuring needs torch, which can't be imported: {error}") from error
     torch.set_num_threads(min(torch.get_num_threads(), cpus.effective_cpus()))
-    return chosen, machine.describe(chosen, None)
+    return chosen, describe_machine(chosen, None)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn, Protocol
 
-from pytest_roofline.device.selection import Instruments
+from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.plan import Clock, Measured, Pace, Step
 from pytest_roofline.workload.step import Workload
 from roofline.schema.record import Case, HostCounters

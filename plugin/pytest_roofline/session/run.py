@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_roofline import pytest_exit_codes
-from pytest_roofline.device import host as machine
-from pytest_roofline.device import selection as devices
 from pytest_roofline.device.device_memory import release
+from pytest_roofline.device.host import describe_machine
+from pytest_roofline.device.instruments import instruments
 from pytest_roofline.measuring.plan import Alone
 from pytest_roofline.options import Options, shaping
 from pytest_roofline.roofs import required as machine_roofs
@@ -72,8 +72,8 @@ class Run:
         self.options = options
         self.device = device
         self.clock: Callable[[], float] = time.perf_counter
-        self.instruments = devices.instruments(device)
-        self.machine: Machine = machine.describe(device, options.label)
+        self.instruments = instruments(device)
+        self.machine: Machine = describe_machine(device, options.label)
         self.stats: list[Any] = []
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_roofline.config import options_of, spelled
-from pytest_roofline.device import cpus
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import cpus, selection
 from pytest_roofline.parallel import launch
 from pytest_roofline.workers import quiet
 from pytest_roofline.workers.role import Role, role_of
@@ -42,13 +41,13 @@ def require_torch() -> None:
         raise pytest.UsageError(_NO_TORCH.format("it is not installed"))
 
 
-def kind_of(config: pytest.Config) -> devices.Kind:
+def kind_of(config: pytest.Config) -> selection.Kind:
     """The kind of device this session is for, whether or not it works.
 
     :raises pytest.UsageError: torch is needed to tell and can't be imported.
     """
     try:
-        return devices.kind_of(options_of(config).device)
+        return selection.kind_of(options_of(config).device)
     except ImportError as error:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
@@ -61,11 +60,11 @@ def select(config: pytest.Config) -> torch.device:
     share = take_share(config)
     wanted = options_of(config).device if share is None else share.device
     if (rank := launch.several()) is not None and wanted.index is None and kind_of(config) == "cuda":
-        wanted = devices.Wanted("cuda", rank.local_rank)
+        wanted = selection.Wanted("cuda", rank.local_rank)
     try:
         # Of several GPUs each worker tries its own; the controller leaves the memory of the first to its worker.
-        return devices.select(wanted, tried=share is None or hasattr(config, "workerinput"))
-    except devices.DeviceError as error:
+        return selection.select(wanted, tried=share is None or hasattr(config, "workerinput"))
+    except selection.DeviceError as error:
         raise pytest.UsageError(f"{spelled(config, 'device')} {wanted}: {error}") from error
     except ImportError as error:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
@@ -82,7 +81,7 @@ def take_share(config: pytest.Config) -> Share | None:
     if _SHARE not in config.stash:
         try:
             config.stash[_SHARE] = _take(role, config)
-        except devices.DeviceError as error:
+        except selection.DeviceError as error:
             raise pytest.UsageError(f"-n: {error}") from error
     return config.stash[_SHARE]
 
@@ -90,13 +89,13 @@ def take_share(config: pytest.Config) -> Share | None:
 def _take(role: Role, config: pytest.Config) -> Share:
     wanted = options_of(config).device
     if not quiet.AVAILABLE:
-        raise devices.DeviceError(f"{sys.platform} has no file locks that workers could wait by. Leave -n out.")
-    if devices.kind_of(wanted) == "cpu":
+        raise selection.DeviceError(f"{sys.platform} has no file locks that workers could wait by. Leave -n out.")
+    if selection.kind_of(wanted) == "cpu":
         if not hasattr(os, "sched_setaffinity"):
-            raise devices.DeviceError(f"{sys.platform} can't keep a worker to cores of its own. Leave -n out.")
+            raise selection.DeviceError(f"{sys.platform} can't keep a worker to cores of its own. Leave -n out.")
         binding = [name for name in _BINDING if name in os.environ]
         if binding:
-            raise devices.DeviceError(
+            raise selection.DeviceError(
                 f"by {binding[0]} OpenMP chooses the cores of each worker's threads itself. Unset it."
             )
     share = shares(wanted, role.count, role.cpus)[role.place]

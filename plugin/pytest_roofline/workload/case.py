@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import selection
 from pytest_roofline.options import Options
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import MODES, Workload, workload_hash
@@ -130,7 +130,7 @@ def settings_in(parameters: Mapping[str, object]) -> dict[str, Any]:
     if type(batch) is int:
         found["batch"] = batch
     try:
-        device = devices.parse(str(parameters.get("device")))
+        device = selection.parse(str(parameters.get("device")))
     except ValueError:
         return found
     return found if device.kind is None else {**found, "device": device}

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pytest_roofline.device import cgroup, cpu_frequency, cpus, selection
-from pytest_roofline.device import host as machine
+from pytest_roofline.device import cgroup, cpu_frequency, cpus, host
 from roofline.schema.record import Device
 
 GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
@@ -16,8 +15,8 @@ GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, 
 
 def test_the_fingerprint_ignores_what_changes_on_the_same_machine() -> None:
     """The device's number and a few MB of memory more or less don't make another machine."""
-    here = machine.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
-    assert machine.fingerprint(replace(GPU, index=3), "EPYC", 16, 128 * 2**30 - 2**20) == here
+    here = host.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
+    assert host.fingerprint(replace(GPU, index=3), "EPYC", 16, 128 * 2**30 - 2**20) == here
 
 
 @pytest.mark.parametrize(
@@ -32,21 +31,21 @@ def test_the_fingerprint_ignores_what_changes_on_the_same_machine() -> None:
 )
 def test_the_fingerprint_tells_machines_apart(other: tuple[Device, str, int, int]) -> None:
     """Another device, processor, number of cores or memory is another machine."""
-    assert machine.fingerprint(*other) != machine.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
+    assert host.fingerprint(*other) != host.fingerprint(GPU, "EPYC", 16, 128 * 2**30)
 
 
 def test_processors_of_one_name_are_told_apart_by_their_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Virtual machines of two generations are both called AMD EPYC; an Arm core may have no name at all."""
     known = {"model name": "AMD EPYC", "cpu family": "25", "model": "17"}
-    monkeypatch.setattr(selection, "_cpuinfo", lambda: known)
-    monkeypatch.setattr(selection.sys, "platform", "linux")
-    assert selection.cpu_name_and_model() == "AMD EPYC (cpu family 25, model 17)"
-    assert selection.cpu_name() == "AMD EPYC"
+    monkeypatch.setattr(host, "_cpuinfo", lambda: known)
+    monkeypatch.setattr(host.sys, "platform", "linux")
+    assert host.cpu_name_and_model() == "AMD EPYC (cpu family 25, model 17)"
+    assert host.cpu_name() == "AMD EPYC"
     known.clear()
     known.update({"CPU implementer": "0x41", "CPU part": "0xd40"})
-    assert selection.cpu_name_and_model().endswith(" (CPU implementer 0x41, CPU part 0xd40)")
+    assert host.cpu_name_and_model().endswith(" (CPU implementer 0x41, CPU part 0xd40)")
     known.clear()
-    assert selection.cpu_name_and_model() == selection.cpu_name()
+    assert host.cpu_name_and_model() == host.cpu_name()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_processors_of_one_name_are_told_apart_by_their_model(monkeypatch: pytes
 )
 def test_the_label_is_a_folder_name(device: Device, label: str) -> None:
     """Lower case, no spaces, and how many cores a CPU run had."""
-    assert machine.default_label(device, 4) == label
+    assert host.default_label(device, 4) == label
 
 
 @pytest.mark.parametrize(("quota", "affinity", "effective"), [(7.65, 16, 7), (None, 16, 16), (0.5, 16, 1), (8.0, 2, 2)])
@@ -72,7 +71,7 @@ def test_effective_cpus(monkeypatch: pytest.MonkeyPatch, quota: float | None, af
 
 def test_this_machine() -> None:
     """The label replaces the host name, and what is missing has a reason."""
-    found = machine.describe(torch.device("cpu"), "a label")
+    found = host.describe_machine(torch.device("cpu"), "a label")
     assert found.label == "a label"
     assert found.versions["torch"] == torch.__version__
     assert found.threads["intra_op"] == torch.get_num_threads()
@@ -84,7 +83,7 @@ def test_variables_that_bind_threads_stand_with_the_limits(monkeypatch: pytest.M
     """As they are set; those that aren't are left out."""
     monkeypatch.setenv("OMP_PLACES", "cores")
     monkeypatch.delenv("KMP_AFFINITY", raising=False)
-    limits = machine.describe(torch.device("cpu"), None).limits
+    limits = host.describe_machine(torch.device("cpu"), None).limits
     assert limits["OMP_PLACES"] == "cores"
     assert "KMP_AFFINITY" not in limits
 
@@ -99,11 +98,11 @@ def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cpus, "affinity", lambda: frozenset({1, 3}))
     monkeypatch.setattr(cpu_frequency, "settings", told)
-    found = machine.describe(torch.device("cpu"), None)
+    found = host.describe_machine(torch.device("cpu"), None)
     assert asked == [frozenset({1, 3})]
     assert (found.limits["cpu_governor"], found.limits["cpu_boost"]) == ("powersave", False)
     assert "limits.cpu_governor" not in found.missing
     monkeypatch.setattr(cpu_frequency, "settings", lambda _: {})
-    found = machine.describe(torch.device("cpu"), None)
+    found = host.describe_machine(torch.device("cpu"), None)
     assert found.limits["cpu_governor"] is None
     assert "no cpufreq" in found.missing["limits.cpu_governor"]

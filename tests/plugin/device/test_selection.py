@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device import host, instruments, selection
 from pytest_roofline.device.selection import DeviceError, Wanted
 from pytest_roofline.device.state import DeviceState, HeldDown
 
@@ -24,21 +24,21 @@ from pytest_roofline.device.state import DeviceState, HeldDown
 )
 def test_parse(text: str, wanted: Wanted) -> None:
     """The spellings that are allowed."""
-    assert devices.parse(text) == wanted
+    assert selection.parse(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:0", "auto:1", "mps:0"])
 def test_parse_refuses(text: str) -> None:
     """Anything else says what is allowed."""
     with pytest.raises(ValueError, match=r"^use auto, cpu, cuda, cuda:N or mps$"):
-        devices.parse(text)
+        selection.parse(text)
 
 
 def test_a_build_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason is the build, not the driver."""
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     with pytest.raises(DeviceError, match="was built without CUDA"):
-        devices.select(Wanted("cuda"))
+        selection.select(Wanted("cuda"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_no_driver_and_no_device_are_told_apart(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.cuda, "init", fail)
     with pytest.raises(DeviceError) as error:
-        devices.select(Wanted("cuda"))
+        selection.select(Wanted("cuda"))
     assert str(error.value).startswith(reason)
     assert "http" not in str(error.value)
 
@@ -70,7 +70,7 @@ def test_hidden_devices_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
     with pytest.raises(DeviceError, match=r"CUDA_VISIBLE_DEVICES is ''"):
-        devices.select(Wanted("cuda"))
+        selection.select(Wanted("cuda"))
 
 
 def test_an_index_beyond_the_last_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_an_index_beyond_the_last_device(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with pytest.raises(DeviceError, match=r"cuda:2 was asked for, but only 2 .* \(cuda:0 to cuda:1\)"):
-        devices.select(Wanted("cuda", 2))
+        selection.select(Wanted("cuda", 2))
 
 
 def test_a_device_whose_first_allocation_fails_is_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,37 +93,37 @@ def test_a_device_whose_first_allocation_fails_is_not_usable(monkeypatch: pytest
     with pytest.raises(
         DeviceError, match=r"^cuda:0 is there, but a first allocation on it failed: CUDA out of memory$"
     ):
-        devices.select(Wanted("cuda"))
+        selection.select(Wanted("cuda"))
 
 
 def test_auto_prefers_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
     """CUDA, then MPS, then the CPU; a visible count of 0 is no CUDA."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert devices.kind_of(Wanted(None)) == "cuda"
+    assert selection.kind_of(Wanted(None)) == "cuda"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    assert devices.kind_of(Wanted(None)) == "mps"
+    assert selection.kind_of(Wanted(None)) == "mps"
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert devices.kind_of(Wanted(None)) == "cpu"
+    assert selection.kind_of(Wanted(None)) == "cpu"
 
 
 def test_an_unknown_kind_is_an_error_never_a_silent_no_op() -> None:
     """Synchronising a device nobody knows would make every time wrong."""
     with pytest.raises(DeviceError, match="meta is not supported"):
-        devices.instruments(torch.device("meta"))
+        instruments.instruments(torch.device("meta"))
     with pytest.raises(DeviceError, match="meta is not supported"):
-        devices.describe(torch.device("meta"))
+        host.describe_device(torch.device("meta"))
 
 
 def test_cpu_instruments_have_no_device_clock() -> None:
     """Nothing to wait for, no event that could be misread as a device time, and nothing that NVML would tell."""
-    instruments = devices.CpuInstruments()
-    assert (instruments.synchronize(), instruments.mark(), instruments.state()) == (None, None, DeviceState())
-    assert instruments.held_so_far() == HeldDown()
-    assert (instruments.energy_j() is None) is ("energy_j" in instruments.missing)
+    cpu = instruments.CpuInstruments()
+    assert (cpu.synchronize(), cpu.mark(), cpu.state()) == (None, None, DeviceState())
+    assert cpu.held_so_far() == HeldDown()
+    assert (cpu.energy_j() is None) is ("energy_j" in cpu.missing)
     with pytest.raises(TypeError):
-        instruments.between_s(None, None)
+        cpu.between_s(None, None)
 
 
 def test_the_last_level_cache_is_the_highest_level_that_holds_data(tmp_path: Path) -> None:
@@ -135,5 +135,5 @@ def test_the_last_level_cache_is_the_highest_level_that_holds_data(tmp_path: Pat
         folder.mkdir()
         for name, value in (("type", kind), ("level", str(level)), ("size", size)):
             (folder / name).write_text(value + "\n")
-    assert devices._cpu_last_level_cache_byte(tmp_path) == 32 * 2**20
-    assert devices._cpu_last_level_cache_byte(tmp_path / "nothing") is None
+    assert host._cpu_last_level_cache_byte(tmp_path) == 32 * 2**20
+    assert host._cpu_last_level_cache_byte(tmp_path / "nothing") is None

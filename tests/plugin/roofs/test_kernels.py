@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 import torch
 
-from pytest_roofline.device.selection import CpuInstruments
+from pytest_roofline.device.instruments import CpuInstruments
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs.kernels import Candidate, Ledger, RoofPlan, RoofUnavailable
 from roofline.schema.session import RoofSample

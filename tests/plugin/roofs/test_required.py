@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from pytest_roofline.ab import worker
 from pytest_roofline.config import options_of
-from pytest_roofline.device.selection import CpuInstruments
+from pytest_roofline.device.instruments import CpuInstruments
 from pytest_roofline.measuring.telemetry import Reading
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.child_request import Order

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pytest_roofline import start
-from pytest_roofline.device import host as machine
+from pytest_roofline.device.host import describe_machine
 from pytest_roofline.session import asserted_bounds, expected_bounds
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.shared_folder import PlannedTests
@@ -56,7 +56,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
         Roof(kind="byte", name="llc", value=1e20, source="measured", detail="fast"),
     )
     document = {
-        "machine_info": {KEY: to_json(machine.describe(torch.device("cpu"), "here"))},
+        "machine_info": {KEY: to_json(describe_machine(torch.device("cpu"), "here"))},
         KEY: to_json(Session(started_at="2026-11-20T10:00:00+00:00", label="here", roofs=roofs)),
         "benchmarks": [{"name": "test_roofs"}],
     }

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_roofline.device import device_memory
-from pytest_roofline.device import selection as devices
+from pytest_roofline.device.instruments import nvml_of
 from pytest_roofline.device.nvml import NoNvml
+from pytest_roofline.device.selection import Kind
 from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu.case_counter import FOR_ALL, CaseCounter, Command
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pytest_roofline.device.system import System
     from pytest_roofline.session.run import Run
 
-COUNTED_KINDS: tuple[devices.Kind, ...] = ("cuda",)
+COUNTED_KINDS: tuple[Kind, ...] = ("cuda",)
 """Kinds of device that ncu counts on."""
 
 
@@ -176,7 +177,7 @@ def release(device: torch.device) -> tuple[int | None, str | None]:
     if device.type != "cuda":
         return None, f"not read for {device.type}"
     try:
-        nvml = devices.nvml_of(device)
+        nvml = nvml_of(device)
     except NoNvml as error:
         return None, str(error)
     byte = nvml.process_byte(os.getpid())
