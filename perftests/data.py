@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from perftests import image_folder, sample_images
 from perftests.data_options import DataError, DataSpec, LoaderOptions, check_shared_memory
 from perftests.models import ModelSpec
-from pytest_roofline.roofs import stored as kept_roofs
+from pytest_roofline.roofs import stored
 from pytest_roofline.workload.step import Batches, ReadyBatches
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
     :raises DataError: it is in a home folder that isn't known.
     """
     try:
-        return kept_roofs.folder(environment, platform)
-    except kept_roofs.CacheError as error:
+        return stored.folder(environment, platform)
+    except stored.CacheError as error:
         raise DataError(str(error)) from error
 
 

@@ -23,7 +23,7 @@ from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.parallel import communication, links
 from pytest_roofline.parallel.ranks import Ranks, checks_of_all, flags_of_all
-from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof import claims
 from pytest_roofline.proof.attached_profilers import attached, profilers
 from pytest_roofline.proof.passes import Observed, observe, unobserved
 from pytest_roofline.roofs import kernels as roofs
@@ -82,9 +82,9 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     attached_flags = attached()
     step = Step(workload)
     process = ProcessUsage()
-    first = before = proof.snapshot(step)
+    first = before = claims.snapshot(step)
     eager = left_out(workload.model) if workload.compile else None
-    losses = proof.LossWatch(step) if workload.mode == "train" else None
+    losses = claims.LossWatch(step) if workload.mode == "train" else None
     known, pace = case_of(workload, case, options), None
     no_layout = layout_of(workload).why_none
     if run.turns is not None:
@@ -96,7 +96,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         nonlocal before
         step.freeze_scale()
         reset_peak(device)
-        before = proof.snapshot(step)
+        before = claims.snapshot(step)
         if step.batches:
             refuse_eager(before.graphs.since(first.graphs), eager)
 
@@ -131,9 +131,9 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             run.progress.proving()
         memory, missing = peak_memory(device, run.machine.device.memory_byte)
         held = device_flags(measured.timing.rounds, memory, usage, System.here())
-        after = proof.snapshot(step)
+        after = claims.snapshot(step)
         # Before the counting pass takes a step more: this is the loss the timed rounds ended with.
-        finite = proof.check_finite(step, losses)
+        finite = claims.check_finite(step, losses)
         compiled = workload.compile or before.graphs.made > first.graphs.made
         observed = _observed(run, step, measured, compiled=compiled)
         events, uncounted = _events(run, step, measured)
@@ -143,16 +143,16 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     fed = ended is not None or workload.batches.wait_s() is not None
     checks = (
         *observed.checks,
-        proof.check_graphs(
+        claims.check_graphs(
             first,
             before,
             after,
             asked=workload.compile,
             left_out=eager,
         ),
-        proof.check_optimizer_steps(step, before, after),
+        claims.check_optimizer_steps(step, before, after),
         finite,
-        proof.check_data(step.batches, measured.timing, ended) if fed else None,
+        claims.check_data(step.batches, measured.timing, ended) if fed else None,
     )
     made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
@@ -172,7 +172,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         process=usage,
         parallel=parallel,
         energy_j_per_step=None if parallel is not None else measured.energy_j_per_step,
-        flags=proof.flags_of(made) + flags_of_all(run.ranks.gather(flags)),
+        flags=claims.flags_of(made) + flags_of_all(run.ranks.gather(flags)),
         missing={
             **measured.missing,
             **uncompiled,

@@ -221,7 +221,7 @@ class Roofline:
 
         from pytest_roofline.bench import measure_input
         from pytest_roofline.measuring import InputEnded
-        from pytest_roofline.proof import claims as proof
+        from pytest_roofline.proof import claims
 
         self._once()
         if not self._benchmark.enabled:
@@ -242,8 +242,8 @@ class Roofline:
         except InputEnded as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
         assert record.timing is not None
-        check = proof.check_data(batches, record.timing, measured.input_ended)
-        record = replace(record, checks=(check,), flags=proof.flags_of([check]) + record.flags)
+        check = claims.check_data(batches, record.timing, measured.input_ended)
+        record = replace(record, checks=(check,), flags=claims.flags_of([check]) + record.flags)
         record = self._keep(record, seconds)
         judge(record)
         assert_bounds(self._run, record, self._item.nodeid)

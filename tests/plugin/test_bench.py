@@ -19,8 +19,7 @@ from pytest_roofline.device.state import DeviceState
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
 from pytest_roofline.profilers.perf_stat import PerfStat
-from pytest_roofline.proof import claims as proof
-from pytest_roofline.proof import passes
+from pytest_roofline.proof import claims, passes
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs.kernels import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
@@ -57,7 +56,7 @@ def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch:
         return call
 
     for name in ("snapshot", "check_finite"):
-        monkeypatch.setattr(proof, name, noted(name, getattr(proof, name)))
+        monkeypatch.setattr(claims, name, noted(name, getattr(claims, name)))
     bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     sync_cost = ["synchronize"] + (["clock"] + 10 * ["synchronize"] + ["clock"]) * 5
     warm_up = ["synchronize", "clock", "step", "synchronize", "clock"] * 2

@@ -22,7 +22,7 @@ PROJECT = """
 
     from pytest_roofline.proof import passes
     from pytest_roofline.workload import precision
-    from pytest_roofline.proof import claims as proof
+    from pytest_roofline.proof import claims
     from pytest_roofline.measuring import Plan
     from pytest_roofline.workload.precision import PRECISIONS
     from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
@@ -66,9 +66,9 @@ PROJECT = """
         measure(nn.Linear(8, 3))
 
     def test_kernels(measure, monkeypatch):
-        check = proof.check_kernels
+        check = claims.check_kernels
         monkeypatch.setattr(passes, "kernel_names", lambda step, device: ())
-        monkeypatch.setattr(proof, "check_kernels", lambda device, kernels: check(torch.device("cuda:0"), kernels))
+        monkeypatch.setattr(claims, "check_kernels", lambda device, kernels: check(torch.device("cuda:0"), kernels))
         measure(nn.Linear(8, 3))
 
     def test_tf32_kernel(measure, monkeypatch):

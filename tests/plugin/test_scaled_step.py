@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof import claims
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 
@@ -46,26 +46,26 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 def test_inputs_out_of_range_skip_the_step_and_are_disproved() -> None:
     """fp16 makes infinity of 1e30: the scaler halves its scale, leaves the weights alone, and the evidence says so."""
     step = scaled_step(1e30)
-    before, old = proof.snapshot(step), weights(step)
+    before, old = claims.snapshot(step), weights(step)
     step()
     assert step.scale() == SCALE / 2 == 32768.0
     assert same(weights(step), old)
-    check = proof.check_optimizer_steps(step, before, proof.snapshot(step))
+    check = claims.check_optimizer_steps(step, before, claims.snapshot(step))
     assert check is not None
     assert (check.status, check.evidence) == (
         "failed",
         "gradient scale 65536 before the rounds, 32768 after: "
         "1 step(s) were skipped for gradients that were not finite",
     )
-    assert [flag.name for flag in proof.flags_of([check]) if flag.invalid] == ["optimizer_steps_disproved"]
+    assert [flag.name for flag in claims.flags_of([check]) if flag.invalid] == ["optimizer_steps_disproved"]
 
 
 def test_a_step_that_is_taken_passes() -> None:
     """Finite gradients: the weights move and the scale stays."""
     step = scaled_step(1.0)
-    before, old = proof.snapshot(step), weights(step)
+    before, old = claims.snapshot(step), weights(step)
     step()
-    check = proof.check_optimizer_steps(step, before, proof.snapshot(step))
+    check = claims.check_optimizer_steps(step, before, claims.snapshot(step))
     assert not same(weights(step), old)
     assert check is not None
     assert (check.status, check.evidence) == ("passed", "gradient scale 65536 before the rounds, 65536 after")
@@ -91,10 +91,10 @@ def test_skipped_steps_are_counted() -> None:
     """Each halves the scale, so their number is known without touching the optimiser."""
     step = scaled_step(1e30)
     step.freeze_scale()
-    before = proof.snapshot(step)
+    before = claims.snapshot(step)
     for _ in range(3):
         step()
-    check = proof.check_optimizer_steps(step, before, proof.snapshot(step))
+    check = claims.check_optimizer_steps(step, before, claims.snapshot(step))
     assert check is not None
     assert check.evidence.endswith(": 3 step(s) were skipped for gradients that were not finite")
 

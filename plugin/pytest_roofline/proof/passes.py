@@ -12,7 +12,7 @@ from pytest_roofline.counting import count_step
 from pytest_roofline.device.device_memory import is_out_of_memory
 from pytest_roofline.missing import told
 from pytest_roofline.profilers.kineto import Profiled, profile_step
-from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof import claims
 from pytest_roofline.proof.denormals import denormals
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.case import all_tensors
@@ -105,9 +105,9 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         return unobserved(counted.escaped)
     # Before the profiler's pass: a step that fails in it may leave no gradients.
     checks = (
-        proof.check_device(step, counted.devices),
-        proof.check_kernels(device, kernels),
-        proof.check_precision(
+        claims.check_device(step, counted.devices),
+        claims.check_kernels(device, kernels),
+        claims.check_precision(
             workload.precision,
             counted.flop_by_dtype,
             kernels,
@@ -130,7 +130,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         profiled = Profiled(
             profile=None, operations=counted.operations, work=counted.work, missing={"profile": TAKES_TURNS}
         )
-    if hidden := profiled.escaped or proof.unseen(uncompiled, counted.devices):
+    if hidden := profiled.escaped or claims.unseen(uncompiled, counted.devices):
         return unobserved(hidden)
     slow = denormals(step, fetched.workload.batches.next()[0])
     missing = {**counted.missing, **profiled.missing}
@@ -148,6 +148,6 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
 def unobserved(reason: str) -> Observed:
     """What is left to say where no such step could be taken."""
     return Observed(
-        checks=proof.unobserved(reason),
+        checks=claims.unobserved(reason),
         missing=dict.fromkeys(("work", "profile", "memory.peak_predicted_byte"), reason),
     )

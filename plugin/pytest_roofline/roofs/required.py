@@ -29,7 +29,7 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRoofs:
     """``missing`` says why roofs could not be measured, ``doubtful`` why measured ones may be wrong; by name."""
 
     roofs: tuple[Roof, ...]
@@ -82,7 +82,7 @@ class Equipment:
     telemetry: HostTelemetry = field(default_factory=HostTelemetry)
 
 
-def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> Measured:
+def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] = ()) -> MeasuredRoofs:
     """Measure roofs of `kernels.NAMES`, each twice, all within `BUDGET_S`. Never raises for a roof that can't be had.
 
     Those that are doubtful then are measured again, up to `ATTEMPTS` times within the same time.
@@ -106,7 +106,7 @@ def measure(names: Sequence[str], equipment: Equipment, beside: Iterable[Roof] =
         names = tuple(doubtful)
         if not names or clock() - start >= BUDGET_S:
             break
-    return Measured(tuple(found.values()), missing, clock() - start, doubtful)
+    return MeasuredRoofs(tuple(found.values()), missing, clock() - start, doubtful)
 
 
 def _attempt(names: Sequence[str], equipment: Equipment, deadline: float) -> tuple[tuple[Roof, ...], dict[str, str]]:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_roofline.device import cpus
-from pytest_roofline.device import selection
+from pytest_roofline.device import cpus, selection
 from pytest_roofline.device.instruments import instruments
 from pytest_roofline.roofs import kernels as roofs
-from pytest_roofline.roofs import required as machine_roofs
-from pytest_roofline.roofs import stored as kept_roofs
+from pytest_roofline.roofs import required, stored
 from roofline.cli.console import NoData, say
 from roofline.cli.output import emit
 from roofline.cli.parameters import Command, Output, table_options
@@ -56,10 +54,10 @@ def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
     """
     chosen, machine = _machine(device)
     with _cache_errors():
-        kept = kept_roofs.KeptRoofs.of(machine)
-    measured = machine_roofs.measure(
+        kept = stored.KeptRoofs.of(machine)
+    measured = required.measure(
         (*(precisions or roofs.COMPUTE), *_OTHERS),
-        machine_roofs.Equipment(
+        required.Equipment(
             device=chosen,
             described=machine.device,
             instruments=instruments(chosen),
@@ -74,7 +72,7 @@ def measure(device: str, precisions: tuple[str, ...], output: Output) -> None:
     try:
         kept.keep(measured.roofs)
         told += f", kept in {kept.path}"
-    except kept_roofs.CacheError as error:
+    except stored.CacheError as error:
         unkept = click.UsageError(f"they are not kept for later runs: {error}")
     _show(machine, measured.roofs, [told, *missing], output)
     if unkept is not None:
@@ -88,7 +86,7 @@ def show_kept(device: str, output: Output) -> None:
     """Show the roofs that are kept of this machine, with their age, and which of them are doubtful."""
     _, machine = _machine(device)
     with _cache_errors():
-        kept = kept_roofs.KeptRoofs.of(machine)
+        kept = stored.KeptRoofs.of(machine)
         found = kept.read()
     notes = [f"kept in {kept.path}"] if found else ["None are kept. `roofline roofs measure` measures them."]
     _show(machine, found, notes, output)
@@ -100,7 +98,7 @@ def forget(device: str) -> None:
     """Delete the roofs that are kept of this machine. The next run that needs them measures them anew."""
     _, machine = _machine(device)
     with _cache_errors():
-        kept = kept_roofs.KeptRoofs.of(machine)
+        kept = stored.KeptRoofs.of(machine)
         there = kept.forget()
     say(f"Deleted {kept.path}." if there else "None were kept.")
 
@@ -126,7 +124,7 @@ def _cache_errors() -> Iterator[None]:
     """Tell why the cache can't be used, as a usage error."""
     try:
         yield
-    except kept_roofs.CacheError as error:
+    except stored.CacheError as error:
         raise click.UsageError(str(error)) from error
 
 
@@ -140,7 +138,7 @@ def _conditions(device: torch.device) -> Callable[[roofs.RoofPlan], AbstractCont
 
 
 def _show(machine: Machine, found: Sequence[Roof], notes: list[str], output: Output) -> None:
-    doubtful = machine_roofs.doubts(found, machine.device)
+    doubtful = required.doubts(found, machine.device)
     display: list[Column[Roof]] = [
         words("roof", get="name", dtype="category"),
         number("reads", "value", lambda roof: scaled(roof.value, roof.unit)),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from pytest_roofline.roofs.kernels import Ledger
-from pytest_roofline.roofs.required import Measured, doubts, needed
+from pytest_roofline.roofs.required import MeasuredRoofs, doubts, needed
 from pytest_roofline.roofs.stored import CacheError, KeptRoofs
 from roofline.schema.record import Record
 from roofline.schema.session import Machine, Roof
 
-Measure = Callable[[Sequence[str], Sequence[Roof]], Measured]
+Measure = Callable[[Sequence[str], Sequence[Roof]], MeasuredRoofs]
 """Measures roofs by their names, beside those that are known already."""
 
 
@@ -112,7 +112,7 @@ class RunRoofs:
             names = ", ".join(roof.name for roof in used)
             self._say(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
 
-    def _keep(self, measured: Measured) -> None:
+    def _keep(self, measured: MeasuredRoofs) -> None:
         names = ", ".join(roof.name for roof in measured.roofs)
         told = f"roofs: measured {names} in {measured.seconds:.1f} s"
         try:

@@ -18,7 +18,7 @@ from pytest_roofline.device.host import describe_machine
 from pytest_roofline.device.instruments import instruments
 from pytest_roofline.measuring.plan import Alone
 from pytest_roofline.options import Options, shaping
-from pytest_roofline.roofs import required as machine_roofs
+from pytest_roofline.roofs import required
 from pytest_roofline.roofs.kernels import RoofPlan, now
 from pytest_roofline.roofs.run_roofs import RunRoofs
 from pytest_roofline.session import results_file
@@ -166,8 +166,8 @@ class Run:
         records = (from_json(Record, record, "a row") for record in self.records)
         self.measuring_s += self.roofs.fill(records, measure=measure)
 
-    def _measure_roofs(self, names: Sequence[str], beside: Sequence[Roof]) -> machine_roofs.Measured:
-        equipment = machine_roofs.Equipment(
+    def _measure_roofs(self, names: Sequence[str], beside: Sequence[Roof]) -> required.MeasuredRoofs:
+        equipment = required.Equipment(
             device=self.device,
             described=self.machine.device,
             instruments=self.instruments,
@@ -175,7 +175,7 @@ class Run:
             conditions=self._conditions,
         )
         with self.alone(), self._showing_roofs():
-            measured = machine_roofs.measure(names, equipment, beside)
+            measured = required.measure(names, equipment, beside)
         return replace(measured, missing={name: without_folders(why) for name, why in measured.missing.items()})
 
     def sample_roofs(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pytest_roofline.proof import claims as proof
+from pytest_roofline.proof import claims
 from pytest_roofline.proof.claims import Snapshot
 from pytest_roofline.workload.compiling import Graphs
 from pytest_roofline.workload.precision import PRECISIONS
@@ -74,7 +74,7 @@ def test_device_is_proven_by_parameters_gradients_and_operations(
     step = step_of(device=torch.device(device))
     step()
     step.workload.model.__class__ = model
-    check = proof.check_device(step, operations)
+    check = claims.check_device(step, operations)
     assert check.status == status
     assert check.evidence.startswith(evidence)
 
@@ -103,7 +103,7 @@ def test_a_result_without_operations_is_told_from_none(
     step = step_of(mode, model=model)
     step()
     told = "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
-    assert proof.unseen(step, devices) == (told if hidden else None)
+    assert claims.unseen(step, devices) == (told if hidden else None)
 
 
 @pytest.mark.parametrize(
@@ -129,20 +129,20 @@ def test_precision_is_what_the_matrix_operations_ran_in(
     name: str, flop: dict[str, float], kernels: list[str] | None, status: str
 ) -> None:
     """fp16 autocast that gave fp32, TF32 in an fp32 row: neither passes."""
-    assert proof.check_precision(PRECISIONS[name], flop, kernels).status == status
+    assert claims.check_precision(PRECISIONS[name], flop, kernels).status == status
 
 
 def test_precision_evidence_tells_the_shares() -> None:
     """Which share ran in which dtype."""
-    check = proof.check_precision(PRECISIONS["torch_default"], {"fp32": 1.0, "tf32": 3.0}, None)
+    check = claims.check_precision(PRECISIONS["torch_default"], {"fp32": 1.0, "tf32": 3.0}, None)
     assert check.evidence == "matrix FLOPs: 25.0% in fp32, 75.0% in tf32"
 
 
 def test_precision_of_unknown_operations_is_not_proven() -> None:
     """What has no formula may be a product in any dtype; a precision that is disproved stays so."""
-    check = proof.check_precision(PRECISIONS["bf16"], {"bf16": 9.0}, None, uncovered=["my::mm", "my::mm"])
+    check = claims.check_precision(PRECISIONS["bf16"], {"bf16": 9.0}, None, uncovered=["my::mm", "my::mm"])
     assert (check.status, check.evidence) == ("not_made", "matrix FLOPs: 100.0% in bf16; not known of my::mm")
-    assert proof.check_precision(PRECISIONS["bf16"], {"fp32": 9.0}, None, uncovered=["my::mm"]).status == "failed"
+    assert claims.check_precision(PRECISIONS["bf16"], {"fp32": 9.0}, None, uncovered=["my::mm"]).status == "failed"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_precision_of_unknown_operations_is_not_proven() -> None:
 )
 def test_kernels(device: str, kernels: tuple[str, ...] | None, status: str) -> None:
     """No kernel on a CUDA device means that it ran elsewhere; what can't be told is not made, never passed."""
-    assert proof.check_kernels(torch.device(device), kernels).status == status
+    assert claims.check_kernels(torch.device(device), kernels).status == status
 
 
 PRINTS = {"a call of print\nExplanation": 1}
@@ -183,7 +183,7 @@ OLD, NEW = {"old": 2}, {"old": 2, "print": 1}
 )
 def test_graphs(start: Snapshot, before: Snapshot, after: Snapshot, asked: bool, status: str, evidence: str) -> None:
     """None inside of the timed rounds, and at least one before them where it was asked for."""
-    check = proof.check_graphs(start, before, after, asked=asked)
+    check = claims.check_graphs(start, before, after, asked=asked)
     assert check.status == status
     assert check.evidence.startswith(evidence)
 
@@ -191,12 +191,12 @@ def test_graphs(start: Snapshot, before: Snapshot, after: Snapshot, asked: bool,
 def test_a_scale_that_fell_to_nothing_tells_no_number_of_steps() -> None:
     """What a real scaler does is in test_scaled_step."""
     step: Any = step_of()
-    assert proof.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
+    assert claims.check_optimizer_steps(step, scale(None), scale(None)).status == "passed"  # type: ignore[union-attr]
     step.scaler = SimpleNamespace(get_backoff_factor=lambda: 0.5)
-    gone = proof.check_optimizer_steps(step, scale(65536.0), scale(0.0))
+    gone = claims.check_optimizer_steps(step, scale(65536.0), scale(0.0))
     assert gone is not None
     assert (gone.status, "0 after: steps were skipped for" in gone.evidence) == ("failed", True)
-    assert proof.check_optimizer_steps(step_of("infer"), scale(None), scale(None)) is None
+    assert claims.check_optimizer_steps(step_of("infer"), scale(None), scale(None)) is None
 
 
 def test_poisoned_running_statistics_are_disproved() -> None:
@@ -206,19 +206,19 @@ def test_poisoned_running_statistics_are_disproved() -> None:
     model.eval()
     step()
     model[1].running_mean[0] = float("nan")  # type: ignore[index, operator]
-    assert proof.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
+    assert claims.check_finite(step).evidence == "not finite after the last round: buffer 1.running_mean"
 
 
 def test_a_loss_that_was_not_finite_in_between_is_disproved() -> None:
     """It may leave no trace: the parameters and the last loss are finite again."""
     step = step_of()
-    watch = proof.LossWatch(step)
+    watch = claims.LossWatch(step)
     for loss in (1.0, float("nan"), float("inf"), 1.0):
         step.last = torch.tensor(loss)
         watch()
-    check = proof.check_finite(step, watch)
+    check = claims.check_finite(step, watch)
     assert (check.status, check.evidence) == ("failed", "loss not finite after 2 of 4 rounds, first 2")
-    passed = proof.check_finite(step)
+    passed = claims.check_finite(step)
     assert passed.status == "passed"
     assert passed.evidence.startswith("the last loss (1), ")
 
@@ -227,6 +227,6 @@ def test_outputs_are_found_in_mappings_and_sequences() -> None:
     """A model may return a dict of tuples."""
     step = step_of("infer")
     step.last = {"logits": (torch.ones(2), [torch.tensor([float("nan")])])}
-    assert proof.check_finite(step).status == "failed"
+    assert claims.check_finite(step).status == "failed"
     step.last = None
-    assert proof.check_finite(step).status == "not_made"
+    assert claims.check_finite(step).status == "not_made"

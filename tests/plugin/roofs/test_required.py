@@ -20,8 +20,7 @@ from pytest_roofline.measuring.telemetry import Reading
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.child_request import Order
 from pytest_roofline.roofs import kernels as roofs
-from pytest_roofline.roofs import required as machine_roofs
-from pytest_roofline.roofs import stored as kept_roofs
+from pytest_roofline.roofs import required, stored
 from pytest_roofline.roofs.roofs_command import command
 from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
@@ -32,12 +31,12 @@ from tests.roofline import build
 
 SMALL_ROOFS = """
     import os
-    from pytest_roofline.roofs import required as machine_roofs
+    from pytest_roofline.roofs import required
     from pytest_roofline.roofs import kernels as roofs
 
     roofs.find_best = lambda plan, *_, **__: plan.candidates[0]
     roofs.sample = lambda *_: 1e9
-    machine_roofs.disturbances = lambda rounds: (os.environ.get("DISTURBED"),)
+    required.disturbances = lambda rounds: (os.environ.get("DISTURBED"),)
 """
 
 SMALL = SMALL_ROOFS + MEASURES
@@ -48,7 +47,7 @@ AUTO = (*QUICK, "--roofline-device", "cpu", "--roofline-roofs", "auto")
 def cache(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of the test's own, and a project whose roofs are measured quickly."""
     folder = project.path / "cache"
-    monkeypatch.setenv(kept_roofs.VARIABLE, str(folder))
+    monkeypatch.setenv(stored.VARIABLE, str(folder))
     project.makepyfile(SMALL)
     return folder
 
@@ -174,9 +173,9 @@ def test_only_roofs_that_cases_need() -> None:
     """The dtypes they computed in, memory, and the launch; none for rows that tell no work."""
     gpu = Device(kind="cuda", name="x", last_level_cache_byte=2**25)
     case = build.record(work=build.work(dtype="bf16"))
-    assert machine_roofs.needed([case], gpu) == ("bf16", "dram", "llc", "launch")
-    assert machine_roofs.needed([case], Device(kind="mps", name="x")) == ("bf16", "dram", "launch")
-    assert machine_roofs.needed([build.record(work=None)], gpu) == ()
+    assert required.needed([case], gpu) == ("bf16", "dram", "llc", "launch")
+    assert required.needed([case], Device(kind="mps", name="x")) == ("bf16", "dram", "launch")
+    assert required.needed([build.record(work=None)], gpu) == ()
 
 
 class Host:
@@ -212,10 +211,10 @@ class Host:
             self._stolen_s += 9.0
         return Reading(process_cpu_s=0.0, involuntary_switches=0, steal_s=self._stolen_s)
 
-    def measure(self, *names: str, beside: Sequence[Roof] = ()) -> machine_roofs.Measured:
-        return machine_roofs.measure(
+    def measure(self, *names: str, beside: Sequence[Roof] = ()) -> required.MeasuredRoofs:
+        return required.measure(
             names,
-            machine_roofs.Equipment(
+            required.Equipment(
                 device=torch.device("cpu"),
                 described=Device(kind="cpu", name="x"),
                 instruments=CpuInstruments(),
@@ -330,20 +329,20 @@ def test_a_kept_roof_whose_value_is_none_is_measured_again(tmp_path: Path, value
 
 def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute's work isn't lost to a folder that can't be written, and the exit code tells of it."""
-    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured(build.roofs(1e12, 1e10), {}, 3.0))
+    monkeypatch.setattr(required, "measure", lambda *_: required.MeasuredRoofs(build.roofs(1e12, 1e10), {}, 3.0))
     (tmp_path / "file").touch()
-    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file" / "folder"))
+    monkeypatch.setenv(stored.VARIABLE, str(tmp_path / "file" / "folder"))
     result = CliRunner().invoke(command, ["measure", "--device", "cpu", "--format", "json"])
     assert result.exit_code == 2
     assert {row["roof"]: row["value"] for row in json.loads(result.stdout)} == {"fp32": 1e12, "dram": 1e10}
-    assert kept_roofs.VARIABLE in result.stderr
+    assert stored.VARIABLE in result.stderr
 
 
 @pytest.mark.parametrize("name", ["show", "forget"])
 def test_a_cache_that_is_a_file_is_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """What is wrong is said, and which variable to set."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(stored.VARIABLE, str(tmp_path / "file"))
     result = CliRunner().invoke(command, [name, "--device", "cpu"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Not a directory. Set ROOFLINE_CACHE to a folder that can be written." in result.stderr
@@ -351,8 +350,8 @@ def test_a_cache_that_is_a_file_is_no_empty_one(tmp_path: Path, monkeypatch: pyt
 
 def test_the_command_ends_with_3_where_no_roof_can_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why is told of each, and what was kept before stays."""
-    monkeypatch.setattr(machine_roofs, "measure", lambda *_: machine_roofs.Measured((), {"dram": "no memory"}, 3.0))
-    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(required, "measure", lambda *_: required.MeasuredRoofs((), {"dram": "no memory"}, 3.0))
+    monkeypatch.setenv(stored.VARIABLE, str(tmp_path))
     result = CliRunner().invoke(command, ["measure", "--device", "cpu"])
     assert (result.exit_code, "no dram: no memory" in result.stderr) == (3, True)
     assert not list(tmp_path.iterdir())
@@ -362,12 +361,12 @@ def test_the_command_measures_shows_and_forgets(tmp_path: Path, monkeypatch: pyt
     """Through the table of every command."""
     asked: list[tuple[str, ...]] = []
 
-    def measured(names: tuple[str, ...], *_: object) -> machine_roofs.Measured:
+    def measured(names: tuple[str, ...], *_: object) -> required.MeasuredRoofs:
         asked.append(names)
-        return machine_roofs.Measured(build.roofs(1e12, 1e10), {"llc": "its size is unknown"}, 3.0)
+        return required.MeasuredRoofs(build.roofs(1e12, 1e10), {"llc": "its size is unknown"}, 3.0)
 
-    monkeypatch.setattr(machine_roofs, "measure", measured)
-    monkeypatch.setenv(kept_roofs.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(required, "measure", measured)
+    monkeypatch.setenv(stored.VARIABLE, str(tmp_path))
 
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(command, [*arguments, "--device", "cpu"])

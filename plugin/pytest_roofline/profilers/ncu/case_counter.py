@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pytest_roofline.profilers.diagnosis import Status
-from pytest_roofline.profilers.ncu import counter_reading
-from pytest_roofline.profilers.ncu import unit_check as ncu_check
+from pytest_roofline.profilers.ncu import counter_reading, unit_check
 from pytest_roofline.profilers.ncu.child_request import Order
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
@@ -192,7 +191,7 @@ class CaseCounter:
 
             def run(asked: Sequence[str]) -> Ran:
                 return self._ncu.run(
-                    (str(system.python), "-P", "-m", ncu_check.__name__, dtype, self._device),
+                    (str(system.python), "-P", "-m", unit_check.__name__, dtype, self._device),
                     asked,
                     log=folder / "check.csv",
                     variables={"PYTHONPATH": system.python_path},
@@ -209,7 +208,7 @@ class CaseCounter:
                     raise
                 return UnitCheck(why=_without(folder, refusal.reason))
         # FLOPs without one of their parts would pass for a counter that counts something else.
-        return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / ncu_check.FLOP)
+        return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / unit_check.FLOP)
 
 
 def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:

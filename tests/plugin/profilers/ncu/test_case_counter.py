@@ -323,7 +323,7 @@ def test_without_a_folder_for_temporary_files_nothing_is_counted(
 @pytest.fixture
 def products(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrix products that take no time: the program under ncu only ends well."""
-    monkeypatch.setattr(ncu_case.ncu_check, "__name__", "this")
+    monkeypatch.setattr(ncu_case.unit_check, "__name__", "this")
 
 
 @pytest.mark.usefixtures("products")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pytest_roofline.profilers.ncu import unit_check as ncu_check
+from pytest_roofline.profilers.ncu import unit_check
 from pytest_roofline.profilers.ncu.unit_check import DTYPES, multiply
 from pytest_roofline.workload.precision import PRECISIONS
 
@@ -32,7 +32,7 @@ def test_the_product_is_of_the_dtype(dtype: str, monkeypatch: pytest.MonkeyPatch
 
     products: list[bool] = []
     mm = torch.mm
-    monkeypatch.setattr(ncu_check, "profiled_range", Range)
+    monkeypatch.setattr(unit_check, "profiled_range", Range)
     monkeypatch.setattr(torch, "mm", lambda *of: (products.append(bool(inside)), mm(*of))[1])
     product = multiply(dtype, torch.device("cpu"), size=8)
     assert (product.shape, product.dtype) == ((8, 8), getattr(torch, DTYPES[dtype]))
