@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perftests.sharing import STRATEGIES
 from pytest_roofline.settings import Setting, choice, truth, whole, words
+from pytest_roofline.workload.precision import PRECISIONS
 
 LOADER: tuple[Setting, ...] = (
     Setting(
@@ -53,7 +54,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="NAMES",
         parse=words,
         joined_by=",",
-        help="fp32, tf32, torch_default, amp_bf16, amp_fp16, bf16, fp16.",
+        help=f"{', '.join(PRECISIONS)}.",
     ),
     Setting(name="mode", metavar="NAMES", parse=words, joined_by=",", help="train, infer."),
     Setting(name="layout", metavar="NAMES", parse=words, joined_by=",", help="contiguous, channels_last."),

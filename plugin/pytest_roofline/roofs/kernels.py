@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from pytest_roofline.device.instruments import Instruments
 
-COMPUTE: dict[str, str] = {"fp32": "fp32", "tf32": "tf32", "bf16": "bf16", "fp16": "fp16"}
-"""Compute roof -> precision it is measured in."""
+COMPUTE = ("fp32", "tf32", "bf16", "fp16")
+"""Compute roofs, each measured in the precision of its name."""
 
 NAMES = (*COMPUTE, "dram", "llc", "host_to_device", "launch")
 
@@ -85,7 +85,7 @@ def plan(name: str, device: torch.device, last_level_cache_byte: int | None) -> 
 
 
 def _compute(name: str, device: torch.device) -> RoofPlan:
-    precision = PRECISIONS[COMPUTE[name]]
+    precision = PRECISIONS[name]
     reason = precisions.unsupported(precision, device)
     if reason:
         raise RoofUnavailable(reason)

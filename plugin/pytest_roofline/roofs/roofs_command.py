@@ -43,7 +43,7 @@ def command() -> None:
     "--precision",
     "precisions",
     multiple=True,
-    type=click.Choice(tuple(roofs.COMPUTE)),
+    type=click.Choice(roofs.COMPUTE),
     help="Compute roof to measure; may be repeated. Default: all that the device has.",
 )
 @table_options

@@ -110,7 +110,9 @@ def layouts(tensors: Iterable[torch.Tensor]) -> frozenset[str] | None:
 
 
 _WORDS = {"mode": MODES, "precision": tuple(PRECISIONS), "layout": LAYOUTS}
-_DTYPES = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
+_DTYPES = {
+    f"torch.{one.parameters}": one.name for one in PRECISIONS.values() if not one.autocast and one.fp32_mode == "ieee"
+}
 """What a parameter ``precision`` that is a dtype means."""
 
 

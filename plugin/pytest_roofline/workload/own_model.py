@@ -201,8 +201,9 @@ def _in_precision(model: nn.Module, precision: Precision) -> nn.Module:
             f"{precision.name} would need {complex_ones[0]} in {precision.parameters}, but it is complex, and torch "
             "has no complex layers of that precision: use fp32"
         )
-    cast = {"float32": model.float, "bfloat16": model.bfloat16, "float16": model.half}[precision.parameters]
-    return cast()
+    if precision.parameters == "float32":
+        return model.float()
+    return model.to(dtype=precisions.parameter_dtype(precision))
 
 
 Scalar = None | bool | int | float | str

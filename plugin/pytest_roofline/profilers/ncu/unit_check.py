@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pytest_roofline.profilers.ncu.profiled_range import profiled_range
+from pytest_roofline.workload.precision import PRECISIONS, applied
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +20,7 @@ SIZE = 4096
 FLOP = 2.0 * SIZE**3
 """2 M N K: a multiplication and an addition for each."""
 
-DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+DTYPES = {one.name: one.parameters for one in PRECISIONS.values() if one.computes_in == {one.name}}
 """What is multiplied, as torch names it, by what it is computed in."""
 
 
@@ -31,10 +32,8 @@ def multiply(dtype: str, device: torch.device, size: int = SIZE) -> torch.Tensor
     """
     import torch
 
-    from pytest_roofline.workload.precision import PRECISIONS, applied
-
     one, other = (torch.randn(size, size, device=device, dtype=getattr(torch, DTYPES[dtype])) for _ in range(2))
-    with applied(PRECISIONS["tf32" if dtype == "tf32" else "fp32"]):
+    with applied(PRECISIONS[dtype]):
         torch.mm(one, other)
         with profiled_range(device, f"check-{dtype}"):
             product = torch.mm(one, other)
