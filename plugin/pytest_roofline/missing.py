@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
+from pytest_roofline.device.state import DeviceState, HeldDown
 from roofline.schema.record import Mode, Record
 from roofline.schema.unexplained import unexplained
 
@@ -29,11 +30,8 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("timing.warmup_settled", lambda _: "a number of warm-up steps was asked for"),
     ("timing.rounds.disturbed", lambda _: "nothing that would show it was read"),
     *(
-        (f"timing.rounds.{name}", lambda record: f"not read for {record.device.kind}")
-        for name in (
-            *("memory_clock_hz", "power_w", "temperature_c", "device_memory_byte"),
-            *("throttle", "power_held_s", "heat_held_s"),
-        )
+        (f"timing.rounds.{one.name}", lambda record: f"not read for {record.device.kind}")
+        for one in (*fields(DeviceState), *fields(HeldDown))
     ),
     ("process.throttled_s", lambda _: "no CPU quota is set, or nothing tells how long it held threads back"),
     ("profile.device_busy_s", lambda record: f"not read for {record.device.kind}"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import TypeVar
 
@@ -146,10 +146,8 @@ def single_steps(stopwatch: Stopwatch, after_step: Callable[[], object] | None =
 
 
 def _held_meanwhile(before: HeldDown, after: HeldDown) -> HeldDown:
-    return HeldDown(
-        power_held_s=difference(before.power_held_s, after.power_held_s),
-        heat_held_s=difference(before.heat_held_s, after.heat_held_s),
-    )
+    names = [one.name for one in fields(HeldDown)]
+    return HeldDown(**{name: difference(getattr(before, name), getattr(after, name)) for name in names})
 
 
 def difference(before: Number | None, after: Number | None) -> Number | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
+from pytest_roofline.device.state import DeviceState, HeldDown
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.rounds import Round
@@ -104,6 +105,10 @@ def _of_repeats(taken: Taken, rounds: Rounds) -> tuple[float, ...]:
     )
 
 
+_READINGS = tuple(one.name for one in fields(DeviceState) if one.name != "throttle")
+_COUNTERS = tuple(one.name for one in fields(HeldDown))
+
+
 def _rounds(rounds: list[Round], steps: int) -> Rounds:
     return Rounds(
         steps=steps,
@@ -113,14 +118,9 @@ def _rounds(rounds: list[Round], steps: int) -> Rounds:
         input_wait_s=_series(round.input_wait_s for round in rounds),
         involuntary_switches=_series(round.involuntary_switches for round in rounds),
         steal_s=_series(round.steal_s for round in rounds),
-        sm_clock_hz=_series(round.device.sm_clock_hz for round in rounds),
-        memory_clock_hz=_series(round.device.memory_clock_hz for round in rounds),
-        power_w=_series(round.device.power_w for round in rounds),
-        temperature_c=_series(round.device.temperature_c for round in rounds),
-        device_memory_byte=_series(round.device.device_memory_byte for round in rounds),
+        **{name: _series(getattr(round.device, name) for round in rounds) for name in _READINGS},
+        **{name: _series(getattr(round.held, name) for round in rounds) for name in _COUNTERS},
         throttle=_throttle(rounds),
-        power_held_s=_series(round.held.power_held_s for round in rounds),
-        heat_held_s=_series(round.held.heat_held_s for round in rounds),
         disturbed=disturbances(rounds),
     )
 
