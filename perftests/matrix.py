@@ -16,7 +16,7 @@ from typing import Any
 
 from perftests import data_options, models
 from pytest_roofline.device.selection import KINDS
-from pytest_roofline.settings import with_near
+from pytest_roofline.settings import whole, with_near
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import MODES, case_id
 from roofline.files.decoding import ReadError, text_of
@@ -203,12 +203,11 @@ def _one_of(allowed: tuple[str, ...]) -> _Reader:
 
 
 def _batch(text: str, where: str) -> str:
-    # int() alone would also take "1_6" and other scripts' digits
-    digits = text.lstrip("0")
-    if not re.fullmatch("[0-9]{1,7}", digits) or int(digits) > MOST_BATCH:
+    try:
+        return str(whole(1, MOST_BATCH)(text))
+    except ValueError as error:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        raise MatrixError(f"{where}: {shown!r} is not allowed: use a whole number from 1 to {MOST_BATCH}")
-    return digits
+        raise MatrixError(f"{where}: {shown!r} is not allowed: {error}") from error
 
 
 def _data(text: str, where: str) -> str:
@@ -291,6 +290,4 @@ def _read_values(key: str, value: Any, where: str, read: _Reader) -> tuple[str, 
     for item in items:
         if type(item) is not wanted:
             raise MatrixError(f"{where}: type {type(item).__name__} is not allowed: use {what}, or a list of them")
-    # Python refuses to print a number of thousands of digits.
-    texts = [item if isinstance(item, str) else str(min(item, MOST_BATCH + 1)) for item in items]
-    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in texts)
+    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in map(str, items))

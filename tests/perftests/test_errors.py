@@ -52,9 +52,7 @@ CASES = [
     wrong("empty folder", "--device cpu --data imagefolder:{images}/empty", "--data: ", "empty"),
     wrong("few images", "--device cpu --batch 7 --data imagefolder:{images}/few", "--data: 6 images < batch 7"),
     wrong("workers", "--device cpu --workers -1", "--workers: '-1' is not allowed: use a whole number from 0 to 1024"),
-    wrong(
-        "prefetch", "--device cpu --prefetch-factor 1025", "--prefetch-factor: '1025' is not allowed", "at most 1024"
-    ),
+    wrong("prefetch", "--device cpu --prefetch-factor 1025", "--prefetch-factor: '1025' is not allowed", "to 1024"),
     wrong("no home", "--device cpu --data imagefolder:~nosuchuser/x", "--data", "~nosuchuser is no known home folder"),
     wrong("no matrix", "--device cpu --matrix ~nosuchuser/a.toml", "--matrix", "~nosuchuser is no known home folder"),
     wrong("long path", f"--device cpu --data imagefolder:{'x' * 5000}", "--data", "File name too long"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from pytest_roofline.complexity import project
+from pytest_roofline.settings import whole
 from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.console import tell
@@ -73,11 +74,10 @@ def memory_byte(text: str) -> int:
 def _batches(_ctx: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...]:
     batches: dict[int, None] = {}
     for text in _separated(values):
-        digits = text.lstrip("0")
-        # Python refuses to read a number of thousands of digits.
-        if re.fullmatch("[1-9][0-9]{0,17}", digits) is None:
-            raise click.BadParameter(f"{text!r} is no batch size: use whole numbers from 1")
-        batches[int(digits)] = None
+        try:
+            batches[whole(1)(text)] = None
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} is no batch size: {error}") from error
     return tuple(batches)
 
 

@@ -135,8 +135,8 @@ def test_what_can_not_be_counted_is_left_out_and_named() -> None:
     ("arguments", "message"),
     [
         (["--model", "resnet5"], "near matches: .*resnet50"),
-        (["--model", "own", "--batch", "0"], "'0' is no batch size: use whole numbers from 1"),
-        (["--model", "own", "--batch", "9" * 5000], "is no batch size: use whole numbers from 1"),
+        (["--model", "own", "--batch", "0"], "'0' is no batch size: use a whole number from 1 to 1000000000"),
+        (["--model", "own", "--batch", "9" * 5000], "is no batch size: use a whole number from 1 to 1000000000"),
         (["--model", "own", "--device-memory", "lots"], "'lots' is no size of memory"),
         (["--model", "normed"], "normed: train batch must be >= 2"),
         (["--model", "own", "--summaries", "pyproject.toml/x"], "can't be written"),
