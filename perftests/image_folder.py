@@ -36,8 +36,7 @@ class Folder:
 def find(path: Path, source: str) -> Folder:
     """Read what is in ``path``, or in ``path/train`` where there is one.
 
-    Hidden files and folders are left out, and so are classes without an image and links that lead back to a folder they
-    are in; the last two are noted.
+    Hidden files and folders are left out, and so are classes without an image, which are noted.
 
     :param source: the flag the path came from, for messages.
     :raises DataError: no such folder, no class in it, no image in any class, or a folder that can't be read.
@@ -53,13 +52,8 @@ def find(path: Path, source: str) -> Folder:
     if not is_folder:
         raise DataError(f"{where}: not a folder; {must}")
     root = path / "train" if os.path.isdir(path / "train") else path
-    notes: list[str] = []
     try:
-        images = {
-            entry.name: sorted(_images(entry.path, _identity(root), notes))
-            for entry in _visible(root)
-            if entry.is_dir()
-        }
+        images = {entry.name: sorted(_images(entry.path)) for entry in _visible(root) if entry.is_dir()}
         loose = sum(1 for entry in _visible(root) if entry.is_file() and _is_image(entry.name))
     except OSError as error:
         raise DataError(f"{where}: {error.filename}: {error.strerror}; the folder must be readable") from error
@@ -69,10 +63,9 @@ def find(path: Path, source: str) -> Folder:
         found = f"its {len(images)} class folders hold no image" if images else "it has no class folder"
         hint = f" ({loose} images lie in it directly: move each into a folder named after its class)" if loose else ""
         raise DataError(f"{where}: {found}{hint}; an image ends in {', '.join(EXTENSIONS)}")
-    if empty:
-        notes.append(f"classes without an image, left out: {', '.join(empty)}")
+    notes = (f"classes without an image, left out: {', '.join(empty)}",) if empty else ()
     samples = tuple((image, number) for number, name in enumerate(classes) for image in images[name])
-    return Folder(root, classes, samples, tuple(notes))
+    return Folder(root, classes, samples, notes)
 
 
 def _visible(folder: str | Path) -> Iterator[os.DirEntry[str]]:
@@ -80,27 +73,15 @@ def _visible(folder: str | Path) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if not entry.name.startswith("."))
 
 
-def _images(top: str, root: tuple[int, int], notes: list[str]) -> Iterator[str]:
-    """Paths of the images in a class's folder and below it. ``root`` identifies the folder the class is in."""
-    # A list instead of recursion, which ends at some hundred folders. With each folder go those it is in.
-    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [(top, frozenset({root}))]
-    while waiting:
-        folder, above = waiting.pop()
-        here = _identity(folder)
-        if here in above:
-            notes.append(f"link that leads back to a folder it is in, not followed: {Path(folder).name}")
-            continue
-        inside = above | {here}
-        for entry in _visible(folder):
-            if entry.is_dir():
-                waiting.append((entry.path, inside))
-            elif _is_image(entry.name):
-                yield entry.path
+def _images(top: str) -> Iterator[str]:
+    """Paths of the images in a class's folder and below it. Links are followed, as torchvision does."""
+    for folder, folders, files in os.walk(top, onerror=_raise, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (os.path.join(folder, name) for name in files if not name.startswith(".") and _is_image(name))
 
 
-def _identity(folder: str | Path) -> tuple[int, int]:
-    status = os.stat(folder)
-    return status.st_dev, status.st_ino
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _is_image(name: str) -> bool:
