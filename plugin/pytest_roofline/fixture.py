@@ -282,7 +282,7 @@ class Roofline:
 
     def _log_steps(self, record: Record, measured: Measured, steps: int) -> None:
         """:param steps: of a repeat."""
-        if self._run.beside is None:
+        if self._run.results_path is None:
             return
         lines = ["step,time_s,samples_per_s,utc,repeat,loss"]
         for number, (time_s, end) in enumerate(zip(measured.step_log_s or (), measured.step_ends, strict=True)):
@@ -290,7 +290,7 @@ class Roofline:
             loss = "" if end.loss is None else repr(end.loss)
             lines.append(f"{number},{time_s!r},{rate!r},{end.at.isoformat()},{number // steps + 1},{loss}")
         name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", record.case.id)
-        log = self._run.beside.with_name(f"{self._run.beside.stem}.{name}.steps.csv")
+        log = self._run.results_path.with_name(f"{self._run.results_path.stem}.{name}.steps.csv")
         try:
             log.write_text("\n".join(lines) + "\n", encoding="utf-8")
         except OSError as error:

@@ -37,7 +37,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     :raises pytest.UsageError: it can't be had.
     """
     chosen = options_of(config)
-    plan = PlannedTests.of(items, _told(config, NOTES))
+    plan = PlannedTests.of(items, _of_suite(config, NOTES))
     rank = launch.several()
     if rank is not None:
         rank_session.prepare(config, chosen, rank)
@@ -51,7 +51,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     earlier = run.earlier
     if earlier is not None:
         deselect(config, items, {item for item in items if earlier.ended(item.nodeid)})
-    run.announced += _told(config, ANNOUNCED)
+    run.announced += _of_suite(config, ANNOUNCED)
     if counting is not None:
         config.pluginmanager.register(counting, "roofline-ncu")
     left = {item.nodeid: run.planned[item.nodeid] for item in items if item.nodeid in run.planned}
@@ -96,7 +96,7 @@ def join(config: pytest.Config, role: Role, items: list[pytest.Item]) -> None:
 
     :raises pytest.UsageError: it can't be had.
     """
-    plan = PlannedTests.of(items, _told(config, NOTES))
+    plan = PlannedTests.of(items, _of_suite(config, NOTES))
     share = take_share(config)
     assert share is not None
     device = select(config)
@@ -115,12 +115,12 @@ def join(config: pytest.Config, role: Role, items: list[pytest.Item]) -> None:
     if limit is not None:
         name = config.workerinput["workerid"]  # type: ignore[attr-defined]
         config.pluginmanager.register(TimeLimit(limit, role.folder / f"{name}.txt"), "roofline-time-limit")
-    announced = (*run.announced, *_told(config, ANNOUNCED))
+    announced = (*run.announced, *_of_suite(config, ANNOUNCED))
     replace(plan, announced=announced).write(role)
 
 
-def _told(config: pytest.Config, key: pytest.StashKey[list[str]]) -> list[str]:
-    """What a suite has put into pytest's stash."""
+def _of_suite(config: pytest.Config, key: pytest.StashKey[list[str]]) -> list[str]:
+    """Give what a suite has put into pytest's stash."""
     return config.stash.get(key, [])
 
 

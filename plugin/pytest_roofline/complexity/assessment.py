@@ -17,7 +17,7 @@ from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
 from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.step_memory import stored_byte
-from pytest_roofline.missing import told
+from pytest_roofline.missing import reason_of
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.models import ModelSpec
 from pytest_roofline.workload.precision import Precision
@@ -184,7 +184,7 @@ def _failures_of(spec: ModelSpec, batch: int | None) -> Iterator[None]:
         if isinstance(error, CannotAssess):
             raise
         doing = "can't be built" if batch is None else f"can't take a step at batch {batch}"
-        raise CannotAssess(f"{spec.name} {doing} on tensors without data: {told(error)}") from error
+        raise CannotAssess(f"{spec.name} {doing} on tensors without data: {reason_of(error)}") from error
 
 
 def tf32_switches(precision: Precision) -> Tf32:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.device.device_memory import is_out_of_memory
-from pytest_roofline.missing import told
+from pytest_roofline.missing import reason_of
 from pytest_roofline.profilers.kineto import Profiled, profile_step
 from pytest_roofline.proof import claims
 from pytest_roofline.proof.denormals import denormals
@@ -100,7 +100,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
         # profiler, a mode or hooks. The row is measured already and
         # must not be lost for it.
-        return unobserved(f"the step can't be counted: {told(error)}")
+        return unobserved(f"the step can't be counted: {reason_of(error)}")
     if counted.escaped:
         return unobserved(counted.escaped)
     # Before the profiler's pass: a step that fails in it may leave no gradients.

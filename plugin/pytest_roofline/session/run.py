@@ -78,8 +78,8 @@ class Run:
         """pytest-benchmark's results of the cases measured so far."""
         self.not_measured: list[NotMeasured] = []
         self.file: results_file.ResultsFile | None = None
-        self.beside: Path | None = None
-        """The results file, where it has files beside it: of another process where that keeps the results."""
+        self.results_path: Path | None = None
+        """Of the run, also where another process keeps them: step logs lie beside it."""
         self.earlier: Earlier | None = None
         """What a run has measured that this one goes on with."""
         self.turns: TakesTurns | None = None
@@ -142,7 +142,7 @@ class Run:
         threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
         self.roofs.earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
-        self.beside = self.file.path
+        self.results_path = self.file.path
 
     def resume(self, earlier: Earlier) -> None:
         """Go on with a run, in its file.
@@ -150,7 +150,7 @@ class Run:
         :raises results_file.ResultsError: that can't be opened.
         """
         self.file = results_file.ResultsFile.resumed(earlier.journal)
-        self.beside = self.file.path
+        self.results_path = self.file.path
         self.earlier = earlier
         self.roofs.begun = earlier.session.roofs
         given_up = died(earlier, self.planned)

@@ -52,13 +52,13 @@ class Isolation:
         given, hung = (self._folder / f"{process}.{kind}" for kind in ("reports", "hung"))
         if self._run.progress is not None:
             self._run.progress.say("measuring in a process of its own")
-        beside = self._run.beside
+        results = self._run.results_path
         order = Order(
             test=item.nodeid,
             reports=str(given),
             hung=str(hung),
             seconds=self._run.options.case_timeout,
-            results=None if beside is None else str(beside),
+            results=None if results is None else str(results),
         )
         ended = run_program(
             [*started_as(), "-p", CHILD, *arguments_of(self._config)],

@@ -98,7 +98,7 @@ class IsolatedCase:
 
         run, order = run_of(self._config), self._order
         if run is not None:
-            run.beside = None if order.results is None else Path(order.results)
+            run.results_path = None if order.results is None else Path(order.results)
             self._config.pluginmanager.register(GivesGains(run, self._config), "roofline-gains")
         if order.seconds is not None:
             self._config.pluginmanager.register(TimeLimit(order.seconds, Path(order.hung)), "roofline-time-limit")

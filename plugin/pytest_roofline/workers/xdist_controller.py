@@ -148,7 +148,7 @@ class Controller:
         run.alone = Quiet(self._folder).alone
         self._kept = _Kept(plan=plan, run=run, hooks=hooks, gains=TakesGains(run, self._config))
         ended = () if run.earlier is None else [test for test in plan.tests if run.earlier.ended(test)]
-        results = None if run.beside is None else str(run.beside)
+        results = None if run.results_path is None else str(run.results_path)
         ForWorkers(left_out=tuple(ended), results=results).write(self._folder)
         self._ending.enter_context(hooks.measuring())
 

@@ -42,7 +42,7 @@ class Worker(GivesGains):
         if self._ended is not None:
             await_kept(self._folder, self._ended)
         told = ForWorkers.read(self._folder)
-        self._run.beside = None if told.results is None else Path(told.results)
+        self._run.results_path = None if told.results is None else Path(told.results)
         with self._turn(item):
             result = yield
             release(self._run.device)  # others may lack what it leaves

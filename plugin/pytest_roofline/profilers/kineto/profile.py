@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
 from pytest_roofline.counting.step_work import Leaf
-from pytest_roofline.missing import told
+from pytest_roofline.missing import reason_of
 from pytest_roofline.profilers.kineto.attribution import (
     StepTimes,
     busy,
@@ -149,7 +149,7 @@ def _take_steps(
     except Exception as error:
         # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
         # profiler or a mode. The row is measured already and must not be lost for it.
-        raise _NotProfiledError(f"{_NO_STEP}: {told(error)}") from error
+        raise _NotProfiledError(f"{_NO_STEP}: {reason_of(error)}") from error
     if all_threads:
         if hidden := escaped(recordings[1:]):
             raise _EscapedError(hidden)
