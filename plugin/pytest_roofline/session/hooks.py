@@ -231,8 +231,9 @@ class SessionHooks:
         reporter: pytest.TerminalReporter | None = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.ensure_newline()
-            if reporter._tw.width_of_current_line:  # pytest-xdist's dots
-                reporter._tw.line()
+            writer = self._config.get_terminal_writer()
+            if writer.width_of_current_line:  # pytest-xdist's dots
+                writer.line()
             reporter.write_line(text)
 
     def pytest_terminal_summary(self) -> None:
@@ -331,6 +332,5 @@ def _height(config: pytest.Config) -> int | None:
 
 
 def _width(config: pytest.Config) -> int:
-    reporter = config.pluginmanager.getplugin("terminalreporter")
     # pytest's own width is the full one less a column, which Windows needs.
-    return int(reporter._tw.fullwidth) if reporter is not None else 80
+    return config.get_terminal_writer().fullwidth if config.pluginmanager.hasplugin("terminalreporter") else 80
