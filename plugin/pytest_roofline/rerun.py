@@ -88,6 +88,14 @@ def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path)
             return pytest_exit_codes.INTERRUPTED
 
 
+def signal_of(code: int) -> str:
+    """Name the signal that ended a process, by its negative exit code."""
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # a real-time signal
+        return f"signal {-code}"
+
+
 def _finish(child: subprocess.Popen[bytes]) -> None:
     try:
         child.wait(GRACE_S)

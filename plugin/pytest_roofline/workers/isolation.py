@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from pytest_roofline.config import temporary_folder
 from pytest_roofline.device.system import Ended, run_program
 from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.rerun import arguments_of, environment_of, started_as
+from pytest_roofline.rerun import arguments_of, environment_of, signal_of, started_as
 from pytest_roofline.session.case_timeout import Lost, how_lost
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import TakesGains
@@ -111,7 +110,4 @@ def _how(ended: Ended) -> str:
         return f"could not be started: {ended.reason}"
     if ended.code >= 0:
         return f"ended with exit code {ended.code} before its test had ended"
-    try:
-        return f"was killed by {signal.Signals(-ended.code).name}"
-    except ValueError:
-        return f"was killed by signal {-ended.code}"
+    return f"was killed by {signal_of(ended.code)}"

@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING
 from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import disabled, spelled
 from pytest_roofline.options import Options
-from pytest_roofline.rerun import command_of, end_with_parent, environment_of, wait_for
+from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
@@ -55,10 +54,7 @@ class Ended:
         if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
             whole = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
             return f"exit code {self.code} before pytest had ended" if self.cut_off and self.code in whole else None
-        try:
-            return f"exit code {self.code}" if self.code > 0 else signal.Signals(-self.code).name
-        except ValueError:
-            return f"signal {-self.code}"
+        return f"exit code {self.code}" if self.code > 0 else signal_of(self.code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
