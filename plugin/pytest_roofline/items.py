@@ -29,5 +29,6 @@ def case_name(item: pytest.Item) -> str:
 
 def deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
     """Leave tests out, and tell pytest."""
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    items[:] = [item for item in items if item not in left_out]
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]

@@ -203,8 +203,7 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
             item.add_marker(kind)
         elif kind not in marked:
             other.add(item)
-    if other:
-        deselect(config, items, other)
+    deselect(config, items, other)
 
 
 def _put_in_order(config: pytest.Config, items: list[pytest.Item], cases: list[pytest.Item]) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_roofline.ab.turns import OtherSide, Turns
 from pytest_roofline.config import change_options, options_of, spelled
-from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.items import case_name, deselect, uses_roofline
 from pytest_roofline.rerun import end_with_parent
 from pytest_roofline.session.run import run_of
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable
@@ -74,10 +74,8 @@ class Worker:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Tests that don't measure a model have nothing to compare."""
         yield
-        others = [item for item in items if not uses_roofline(item) or item.get_closest_marker("roofs") is not None]
-        if others:
-            self._config.hook.pytest_deselected(items=others)
-            items[:] = [item for item in items if item not in others]
+        others = {item for item in items if not uses_roofline(item) or item.get_closest_marker("roofs") is not None}
+        deselect(self._config, items, others)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

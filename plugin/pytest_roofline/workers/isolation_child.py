@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.items import deselect
 from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, repeat_one_test, switch_off
 
 # The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
@@ -87,8 +88,8 @@ class IsolatedCase:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """All but the one test are left out."""
         yield
-        self._config.hook.pytest_deselected(items=[item for item in items if item.nodeid != self._order.test])
-        items[:] = [item for item in items if item.nodeid == self._order.test][:1]
+        deselect(self._config, items, {item for item in items if item.nodeid != self._order.test})
+        del items[1:]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:

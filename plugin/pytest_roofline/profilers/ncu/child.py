@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from pytest_roofline.items import case_name, deselect
 from pytest_roofline.profilers.ncu.child_request import CHILD, Order, order
 from pytest_roofline.rerun import ONE_TEST_OFF, repeat_one_test, switch_off
 
@@ -76,12 +77,12 @@ class CountingChild:
     ) -> Generator[None, None, None]:
         """All but the one test are left out."""
         yield
-        others = [item for item in items if item.nodeid != self._order.test]
+        others = {item for item in items if item.nodeid != self._order.test}
         # Of a file that can't be collected pytest itself says why.
         if len(others) == len(items) and not session.testsfailed:
             self._order.give(f"it was not collected again, {len(items)} others were: its name is another each time")
-        self._config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item.nodeid == self._order.test][:1]
+        deselect(self._config, items, others)
+        del items[1:]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -96,8 +97,6 @@ class CountingChild:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        from pytest_roofline.items import case_name
-
         result = yield
         if not self._counted:
             entries = () if self._run is None else self._run.not_measured
