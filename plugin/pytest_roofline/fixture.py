@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_roofline.proof.claims import flags_of
 from pytest_roofline.session.asserted_bounds import assert_bounds
 from pytest_roofline.session.expected_bounds import applying
+from pytest_roofline.session.results_file import write_step_log
 from pytest_roofline.workload.case import check_parameters, settings_in
 from pytest_roofline.workload.own_model import Defaults
 from pytest_roofline.workload.step import Mode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
     from torch import nn
 
-    from pytest_roofline.measuring import Measured, Plan
+    from pytest_roofline.measuring import Plan
     from pytest_roofline.session.run import Run
     from pytest_roofline.workload.step import Workload
     from roofline.schema.expected import Expected
@@ -175,8 +175,9 @@ class Roofline:
         if check is not None:
             record = replace(record, checks=(*record.checks, check), flags=flags_of([check]) + record.flags)
         record = self._keep(record, seconds)
-        if measured.step_log_s is not None:
-            self._log_steps(record, measured, (plan or self.plan).fixed_steps or 1)
+        if measured.step_log_s is not None and self._run.results_path is not None:
+            steps = (plan or self.plan).fixed_steps or 1
+            self._run.printed.append(write_step_log(self._run.results_path, record.case, measured, steps))
         judge(record)
         assert_bounds(self._run, record, self._item.nodeid)
         return record
@@ -279,26 +280,6 @@ class Roofline:
             hand_over(self._benchmark, self._item, record.timing)
         self._run.add(record, self._benchmark.stats, seconds)
         return record
-
-    def _log_steps(self, record: Record, measured: Measured, steps: int) -> None:
-        """:param steps: of a repeat."""
-        if self._run.results_path is None:
-            return
-        lines = ["step,time_s,samples_per_s,utc,repeat,loss"]
-        for number, (time_s, end) in enumerate(zip(measured.step_log_s or (), measured.step_ends, strict=True)):
-            rate = record.case.samples_per_step / time_s
-            loss = "" if end.loss is None else repr(end.loss)
-            lines.append(f"{number},{time_s!r},{rate!r},{end.at.isoformat()},{number // steps + 1},{loss}")
-        name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", record.case.id)
-        log = self._run.results_path.with_name(f"{self._run.results_path.stem}.{name}.steps.csv")
-        try:
-            log.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        except OSError as error:
-            # Nothing is lost: each step is a round of the record.
-            why = f"can't be written ({error.strerror or error}); the results file has each step as a round"
-            self._run.printed.append(f"steps: {log}: {why}")
-        else:
-            self._run.printed.append(f"steps: {log}")
 
 
 def judge(record: Record) -> None:

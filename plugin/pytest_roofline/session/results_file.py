@@ -1,4 +1,6 @@
-"""The results of a run: a journal that is opened before the first case, and the JSON that is made at the end."""
+"""The results of a run: a journal that is opened before the first case, the JSON that is made at the end, and a CSV of
+each case's single steps where there are some.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pytest_roofline.measuring.plan import Measured
 from pytest_roofline.workload.own_model import Scalar, scalar
 from roofline.files.decoding import ReadError
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.results.reader import read_file
 from roofline.schema.amounts import usable
-from roofline.schema.record import KEY
+from roofline.schema.record import KEY, Case
 from roofline.schema.record_json import strict
 from roofline.schema.session import Roof
 
@@ -152,6 +155,29 @@ class ResultsFile:
             os.close(self._descriptor)
         with suppress(OSError):
             self.journal.unlink()
+
+
+def write_step_log(results: Path, case: Case, measured: Measured, steps: int) -> str:
+    """Write the CSV of a case's single steps beside the results.
+
+    :param results: their path.
+    :param steps: of a repeat.
+    :returns: the line of the run's summary: where it is, or why it isn't.
+    """
+    lines = ["step,time_s,samples_per_s,utc,repeat,loss"]
+    for number, (time_s, end) in enumerate(zip(measured.step_log_s or (), measured.step_ends, strict=True)):
+        rate = case.samples_per_step / time_s
+        loss = "" if end.loss is None else repr(end.loss)
+        lines.append(f"{number},{time_s!r},{rate!r},{end.at.isoformat()},{number // steps + 1},{loss}")
+    name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", case.id)
+    log = results.with_name(f"{results.stem}.{name}.steps.csv")
+    try:
+        log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        # Nothing is lost: each step is a round of the record.
+        why = f"can't be written ({error.strerror or error}); the results file has each step as a round"
+        return f"steps: {log}: {why}"
+    return f"steps: {log}"
 
 
 def _not_written(path: Path, error: OSError) -> ResultsError:
