@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module, metadata
 from importlib.util import find_spec
 
+from pytest_roofline.missing import reason_of
+
 LIBRARIES = {
     "torchvision": "torchvision.models",
     "timm": "timm",
@@ -30,8 +32,7 @@ def broken(library: str) -> str | None:
     try:
         import_module(LIBRARIES[library])
     except Exception as error:  # noqa: BLE001 - a library that doesn't fit raises whatever it meets first
-        line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        said = f"{type(error).__name__}: {line}" if line else type(error).__name__
+        said = reason_of(error)
     else:
         return None
     of_torchvision = None if library == "torchvision" else broken("torchvision")

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pytest_roofline.missing import reason_of
 from pytest_roofline.workload.models.spec import ModelSpec, UnknownModel
 from roofline.files.decoding import ReadError, text_of
 
@@ -107,11 +108,7 @@ def _config(text: str) -> Any:
         return transformers.AutoConfig.for_model(kind, **values)
     except Exception as error:
         # What a configuration makes of a wrong value is its own: each type and version raises something else.
-        raise UnknownModel(f"hf:{text}: transformers takes no such configuration: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise UnknownModel(f"hf:{text}: transformers takes no such configuration: {reason_of(error)}") from error
 
 
 def _main_input(text: str, config: Any) -> str:
