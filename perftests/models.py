@@ -17,36 +17,14 @@ if TYPE_CHECKING:
 
     from perftests.nets import SequenceConfig
 
-__all__ = ["MODELS", "BrokenLibrary", "ModelSpec", "UnknownModel", "check", "find", "label", "names"]
+__all__ = ["MODELS", "BrokenLibrary", "ModelSpec", "UnknownModel", "check", "find", "label"]
 
 BERT_TOKENS = 128
 """Sequence length of the built-in BERT. Report 004 doesn't print its own; 128 is what its A100 times fit: at 384 they
 would be 2.4 times the card's fp32 peak."""
 
-
 SEQUENCE_TOKENS = 64
 """Sequence length of the LSTM and the Transformer encoder."""
-
-
-def find(name: str) -> ModelSpec:
-    """The model of that name.
-
-    :raises UnknownModel: there is none.
-    """
-    return MODELS.find(name)
-
-
-def check(name: str) -> None:
-    """Make sure that the name is known. Builds nothing, and imports a library only for names that aren't built in.
-
-    :raises UnknownModel: it isn't.
-    """
-    MODELS.check(name)
-
-
-def names() -> tuple[str, ...]:
-    """Every known name without a prefix, built-in ones first. Builds nothing; imports torchvision."""
-    return MODELS.names()
 
 
 def _mlp() -> ModelSpec:
@@ -145,3 +123,5 @@ MODELS = Registry(
     }
 )
 """What `roofline complexity` knows in this repository; pyproject.toml names it."""
+
+find, check = MODELS.find, MODELS.check

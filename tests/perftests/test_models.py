@@ -17,7 +17,7 @@ from pytest_roofline.workload.step import Step
 
 def test_every_torchvision_classification_model_is_known() -> None:
     """The registry's classification models are all there, and nothing else of torchvision's."""
-    names = models.names()
+    names = models.MODELS.names()
     assert names[:5] == ("mlp", "cnn", "bert_base", "lstm", "transformer_encoder")
     assert {"resnet18", "vgg16", "mobilenet_v2", "vit_b_16", "swin_v2_t"} <= set(names)
     assert "fasterrcnn_resnet50_fpn" not in names
