@@ -4,6 +4,6 @@ In comes which device a process owns, and after each test what its run gained (`
 process's run, as if it had measured the case itself.
 
 `role` is which process this is, `process_device` what it measures on (its share of `shares`). `xdist_controller` and
-`xdist_worker` talk through a `shared_folder`, and wait for each other by `quiet`. `isolation` is ``--isolate``, and
-`isolation_child` each of its processes.
+`xdist_worker` talk through a `shared_folder`; a `machine_lock` lets one of them measure alone. `isolation` is
+``--isolate``, and `isolation_child` each of its processes.
 """

@@ -15,7 +15,7 @@ import pytest
 from pytest_roofline.config import options_of, spelled
 from pytest_roofline.device import cpus, selection
 from pytest_roofline.parallel import launch
-from pytest_roofline.workers import quiet
+from pytest_roofline.workers import machine_lock
 from pytest_roofline.workers.role import Role, role_of
 from pytest_roofline.workers.shares import Share, shares
 
@@ -88,7 +88,7 @@ def take_share(config: pytest.Config) -> Share | None:
 
 def _take(role: Role, config: pytest.Config) -> Share:
     wanted = options_of(config).device
-    if not quiet.AVAILABLE:
+    if not machine_lock.AVAILABLE:
         raise selection.DeviceError(f"{sys.platform} has no file locks that workers could wait by. Leave -n out.")
     if selection.kind_of(wanted) == "cpu":
         if not hasattr(os, "sched_setaffinity"):

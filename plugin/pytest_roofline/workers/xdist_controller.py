@@ -142,10 +142,10 @@ class Controller:
         if plan is None or begun is None:
             return
         from pytest_roofline.workers.gains import TakesGains
-        from pytest_roofline.workers.quiet import Quiet
+        from pytest_roofline.workers.machine_lock import MachineLock
 
         run, hooks = begun
-        run.alone = Quiet(self._folder).alone
+        run.alone = MachineLock(self._folder).alone
         self._kept = _Kept(plan=plan, run=run, hooks=hooks, gains=TakesGains(run, self._config))
         ended = () if run.earlier is None else [test for test in plan.tests if run.earlier.ended(test)]
         results = None if run.results_path is None else str(run.results_path)

@@ -12,7 +12,7 @@ from pytest_roofline.device.device_memory import release
 from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
-from pytest_roofline.workers.quiet import Quiet
+from pytest_roofline.workers.machine_lock import MachineLock
 from pytest_roofline.workers.role import KEY, Role
 from pytest_roofline.workers.shared_folder import ForWorkers, await_kept
 
@@ -22,9 +22,9 @@ class Worker(GivesGains):
 
     def __init__(self, run: Run, config: pytest.Config, role: Role) -> None:
         super().__init__(run, config)
-        self._quiet = Quiet(role.folder)
+        self._lock = MachineLock(role.folder)
         self._folder = role.folder
-        run.alone = self._quiet.alone
+        run.alone = self._lock.alone
         self._ended: str | None = None
         """The last test that measured here: none begins before the controller has it on disk."""
 
@@ -51,7 +51,7 @@ class Worker(GivesGains):
         return result
 
     def _turn(self, item: pytest.Item) -> AbstractContextManager[None]:
-        return self._quiet.beside() if item.get_closest_marker("roofs") is None else self._quiet.alone()
+        return self._lock.beside() if item.get_closest_marker("roofs") is None else self._lock.alone()
 
 
 class LeavesOut:

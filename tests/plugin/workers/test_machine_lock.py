@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.workers.quiet import Quiet
+from pytest_roofline.workers.machine_lock import MachineLock
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such locks")
@@ -17,14 +17,14 @@ def test_two_that_are_beside_each_other_can_both_be_alone(tmp_path: Path) -> Non
     both, alone = threading.Barrier(2), threading.Lock()
     ended: list[bool] = []
 
-    def case(quiet: Quiet) -> None:
-        with quiet.beside():
+    def case(lock: MachineLock) -> None:
+        with lock.beside():
             both.wait()
-            with quiet.alone():
+            with lock.alone():
                 ended.append(alone.acquire(blocking=False))
                 alone.release()
 
-    cases = [threading.Thread(target=case, args=(Quiet(tmp_path),), daemon=True) for _ in range(2)]
+    cases = [threading.Thread(target=case, args=(MachineLock(tmp_path),), daemon=True) for _ in range(2)]
     for one in cases:
         one.start()
     for one in cases:

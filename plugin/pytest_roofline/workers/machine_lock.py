@@ -19,7 +19,7 @@ except ImportError:  # Windows
 AVAILABLE = fcntl is not None
 
 
-class Quiet:
+class MachineLock:
     """The lock, as one of the processes has it. The kernel gives back what one that dies holds.
 
     :param folder: that all of them share.
