@@ -214,12 +214,12 @@ def _events(run: Run, step: Step, measured: Measured) -> tuple[HostCounters | No
     if run.turns is not None:
         return None, {"host_counters": "perf stat counts in no process that takes turns with others"}
     events = run.perf_stat.count(step, measured, run.instruments)
-    # The file is published; where this machine has its programs is nobody's business.
+    # The file is published, and the machine's folders are private.
     return replace(events, reason=events.reason and without_folders(events.reason)), {}
 
 
 def _parallel(run: Run, step: Step) -> tuple[Parallel | None, dict[str, str]]:
-    """What ranks did for each other in a step, and why values are missing then, by their path in the record."""
+    """Observe what ranks did for each other in a step; also why values are missing, by their path in the record."""
     if not isinstance(run.ranks, Ranks):
         return None, {}
     parallel = communication.observe(run.ranks, step.on_fetched_batches(), run.machine.label, run.clock)
@@ -227,7 +227,7 @@ def _parallel(run: Run, step: Step) -> tuple[Parallel | None, dict[str, str]]:
 
 
 def _compile_s(measured: Measured, graphs: int, *, asked: bool) -> tuple[float | None, dict[str, str]]:
-    """How much longer than a later step the first took, where the warm-up made graphs; else why there is no such time.
+    """Tell how much longer the first step took than later ones, where the warm-up made graphs; else why it is unknown.
 
     A model may have compiled parts of its own, in a case that doesn't ask for compiling.
     """
@@ -251,7 +251,7 @@ def shared_host(run: Run, record: Record, *, fed: bool) -> tuple[Flag, ...]:
 
 
 def timing_flags(measured: Measured) -> tuple[Flag, ...]:
-    """What a reader must know of the timing. None of it makes the row invalid."""
+    """Flag what a reader must know of the timing. None of it makes the row invalid."""
     timing = measured.timing
     flags = []
     if timing.warmup_settled is False:
@@ -368,7 +368,7 @@ def _timed(run: Run, step: Callable[[], object], plan: Plan, watch: Watch | None
 def _plain_record(
     run: Run, case: Case, measured: Measured, used: Used, work: Work | None, missing: dict[str, str]
 ) -> Record:
-    process, untold = used
+    process, no_process = used
     # Nothing of torch's allocator belongs to this row; what all programs hold of the device was read after each round.
     memory = Memory(device_total_byte=run.machine.device.memory_byte)
     held = device_flags(measured.timing.rounds, memory, process, System.here())
@@ -381,6 +381,6 @@ def _plain_record(
         process=process,
         energy_j_per_step=measured.energy_j_per_step,
         flags=profilers(os.environ) + cpus.binding_flags() + timing_flags(measured) + held,
-        missing={**measured.missing, **missing, **untold},
+        missing={**measured.missing, **missing, **no_process},
     )
     return explained(record)

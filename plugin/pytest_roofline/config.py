@@ -81,7 +81,7 @@ def disabled(config: pytest.Config) -> str | None:
 
 
 def misread_path(config: pytest.Config) -> str | None:
-    """Why pytest may run for the wrong root folder, and what to do; None where it doesn't.
+    """Tell why pytest may run for the wrong root folder, and what to do; None where it doesn't.
 
     pytest looks for its root folder before it knows a plugin's flags. Until then the value behind one is the path of a
     test, if it exists. Which root folder was meant is not to be guessed.

@@ -184,7 +184,7 @@ class Roofline:
 
     @property
     def plan(self) -> Plan:
-        """How the options say to measure: protocol, warm-up, steps, repeats, margin, budget."""
+        """Plan the measurement as the options say: protocol, warm-up, steps, repeats, margin, budget."""
         from pytest_roofline.bench import plan_of
 
         return plan_of(self._run.options)

@@ -1,5 +1,6 @@
-"""Which collected tests measure, what their cases are called, and which are left out. Everybody's pytest asks it, so it
-imports nothing.
+"""Tell which collected tests measure and what their cases are called, and leave tests out.
+
+Everybody's pytest loads this module, so it imports nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def uses_roofline(item: pytest.Item) -> bool:
-    """Whether the test asked for this plugin's ``roofline`` fixture, directly or through another one.
+    """Tell whether the test asked for this plugin's ``roofline`` fixture, directly or through another one.
 
     A project may have a fixture of that name for something else; then it is left alone.
     """

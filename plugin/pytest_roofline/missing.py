@@ -49,7 +49,7 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
 
 
 def reason_of(error: Exception) -> str:
-    """What was raised, as a reason: its type and the first line of its message that isn't blank."""
+    """Make a reason of an error: its type, and the first line of its message that isn't blank."""
     line = next(filter(None, map(str.strip, str(error).splitlines())), "")
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
 

@@ -315,7 +315,7 @@ def shaping(options: Options) -> dict[str, str]:
 
 
 def without_effect(options: Options, device: str) -> dict[str, str]:
-    """What changes nothing in a run that measures, by setting name: why, in words.
+    """Find the settings that change nothing in a run that measures: why, in words, by their names.
 
     :param device: kind of the device.
     """

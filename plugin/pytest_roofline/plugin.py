@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def _marks(config: pytest.Config) -> bool:
-    """Whether the general markers are ours.
+    """Tell whether the general markers are ours.
 
     :raises pytest.UsageError: the option is neither true nor false; pytest's own message doesn't name it.
     """
@@ -302,7 +302,7 @@ def _control(config: pytest.Config, plan: PlannedTests | None) -> tuple[Run, Ses
 
 
 def _refuse_vacuous(config: pytest.Config) -> None:
-    """Where no test measures: neither a gate nor bounds pass because there was nothing to look at."""
+    """Refuse a gate, or bounds, where no test measures: they don't pass because there was nothing to look at."""
     session: pytest.Session | None = config.pluginmanager.get_plugin("session")
     if session is not None and session.testsfailed:
         return  # tests that can't be collected have a message of their own

@@ -29,7 +29,7 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def of_check(code: int) -> int:
-    """What the exit code of ``roofline check`` becomes: 0 and 1 stand, all else (2 usage error, 3 cannot compare) is 4.
+    """Turn an exit code of ``roofline check`` into pytest's: 0 and 1 stay, 2 (usage) and 3 (cannot compare) are 4.
 
     Not 3: pytest's 3 says that pytest itself broke.
     """

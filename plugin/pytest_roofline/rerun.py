@@ -110,7 +110,7 @@ def _interrupt(child: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _passing_termination_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """SIGTERM is for this process alone: the child would go on measuring, for nobody."""
+    """Pass SIGTERM on, which is sent to this process alone: the child would go on measuring."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -148,7 +148,7 @@ def _watch(parent: psutil.Process) -> None:
 
 
 ONE_TEST_OFF: dict[str, Any] = {
-    # A debugger has nobody to ask.
+    # A debugger has no terminal to ask.
     "usepdb": False,
     "trace": False,
     # Files of the run that this process would begin anew.

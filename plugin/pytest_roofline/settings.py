@@ -159,7 +159,7 @@ def resolve(
 
 
 def source(config: pytest.Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
-    """Where the value comes from (``--batch``, ``roofline_batch in the ini file``), or None for the default."""
+    """Tell where the value comes from (``--batch``, ``roofline_batch in the ini file``), or None for the default."""
     given = _given(config, setting, (taken or {}).get(setting.name))
     return given.flag if given else None
 
@@ -198,7 +198,7 @@ def _given(config: pytest.Config, setting: Setting, taken: str | None) -> Given 
 
 
 def _foreign(config: pytest.Config, flag: str, joined_by: str | None) -> Given | None:
-    """What another plugin's option of the same name holds (pytest-playwright's ``--device`` collects a list)."""
+    """Read another plugin's option of the same name (pytest-playwright's ``--device`` collects a list)."""
     value = getattr(config.option, flag.removeprefix("--").replace("-", "_"), None)
     if isinstance(value, list | tuple):
         value = joined_by.join(map(str, value)) if joined_by is not None else value[-1] if value else None

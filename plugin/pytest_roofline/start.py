@@ -234,13 +234,13 @@ def _refuse_unwritable(benchmark_json: str | None) -> None:
 
 
 def _writes(config: pytest.Config, run: Run) -> bool:
-    """Whether a results file will be written, by this plugin or by pytest-benchmark."""
+    """Tell whether a results file will be written, by this plugin or by pytest-benchmark."""
     flags = ("benchmark_json", "benchmark_save", "benchmark_autosave")
     return run.file is not None or any(getattr(config.option, flag, None) for flag in flags)
 
 
 def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
-    """What has the cases counted under ncu.
+    """Make the pass that counts the cases under ncu.
 
     :raises pytest.UsageError: nothing would be measured, or counters are required and can't be had.
     """
@@ -256,7 +256,7 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
 
 
 def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expected_bounds.Suite | None:
-    """What bounds are asserted by; None where they aren't.
+    """Find what bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """

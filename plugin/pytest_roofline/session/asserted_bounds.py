@@ -63,7 +63,7 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
 
 
 def _faults(run: Run, model: str, of_file: Sequence[Expected], test: str) -> dict[str, str]:
-    """What is wrong with the test's case: for each expectation that doesn't hold its message, and a few words of it.
+    """Find the expectations that don't hold for the test's case: for each its message, and a few words of it.
 
     Rows of the same model are judged with it: that a batch is too large shows beside smaller ones.
     """

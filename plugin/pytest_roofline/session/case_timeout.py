@@ -25,7 +25,7 @@ GRACE_S = 15.0
 
 
 def _overdue(config: pytest.Config) -> str:
-    """Why a case that took too long was ended."""
+    """Say why a case that took too long was ended."""
     return f"it was still running after {options_of(config).case_timeout:g} s ({spelled(config, 'case_timeout')})"
 
 
@@ -122,7 +122,7 @@ class Lost:
 
 
 def how_lost(config: pytest.Config, file: Path, died: str) -> Lost:
-    """How a case was lost.
+    """Tell how a case was lost.
 
     :param file: of its process's limit.
     :param died: how the process died, where no limit ended it.

@@ -37,7 +37,7 @@ class Suite:
 
 
 def marked(item: pytest.Item) -> tuple[Expected, ...]:
-    """What the markers of a test expect, the nearest first.
+    """Read what the markers of a test expect, the nearest first.
 
     :raises ValueError: arguments that are not allowed; the text says which are.
     """
@@ -68,7 +68,7 @@ def suite(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool)
 
 
 def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[Expected, ...]:
-    """Those that are of this case, on this device.
+    """Choose the expectations of this case, on this device.
 
     :param label: the machine's.
     """

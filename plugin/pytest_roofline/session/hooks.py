@@ -129,7 +129,7 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _tell_not_held(self) -> bool:
-        """Whether all that bounds were to be asserted of had a number. What was skipped, or no test is of, passes."""
+        """Say which expectations no case was held against. False where one of them should have had a number."""
         without = not_held(self._run)
         self._run.printed += [f"ERROR: no bound was asserted of {one}" for one in without.lost]
         self._run.printed += [f"bound not applicable: {one}" for one in without.not_applicable]
@@ -171,7 +171,7 @@ class SessionHooks:
 
     @property
     def saved_rows(self) -> int:
-        """How many rows the journal has."""
+        """Count the rows that the journal has."""
         return len(self._saved)
 
     def save(self) -> None:

@@ -53,18 +53,18 @@ class CaseHooks:
 
 
 def _called(item: pytest.Item) -> bool:
-    """Whether the test measured, or tried to. True for a test whose fixture was never made: that has its own error."""
+    """Tell whether the test measured, or tried to. True where its fixture was never made: that has its own error."""
     fixture = getattr(item, "funcargs", {}).get("roofline")
     return fixture is None or bool(fixture.called)
 
 
 def _is_measured_well(call: pytest.CallInfo[None]) -> bool:
-    """Whether the test failed only because its case isn't as expected: its number is right."""
+    """Tell whether the test failed only because its case isn't as expected: its number is right."""
     return call.excinfo is not None and isinstance(call.excinfo.value, NotAsExpected)
 
 
 def alike_on_all_ranks(report: pytest.TestReport, call: pytest.CallInfo[None]) -> bool:
-    """Whether a test ended by what all ranks know of its case. After another error they would wait for this one."""
+    """Tell whether all ranks know how the test ended. After another error they would wait for this one."""
     known = (AssertionError, pytest.fail.Exception)
     return report.skipped or call.excinfo is None or isinstance(call.excinfo.value, known)
 

@@ -95,7 +95,7 @@ class Progress:
         self._started, self._measured = self._clock(), False
 
     def end(self, test: str) -> None:
-        """It has ended."""
+        """The test has ended."""
         self.erase()
         if self._measured and test in self._planned:
             self._took_s.append(self._clock() - self._started)
@@ -194,7 +194,7 @@ class Progress:
 
 
 def on_terminal(config: pytest.Config, planned: Mapping[str, str], place: SessionSet | None) -> Progress | None:
-    """What shows progress; None where there is no terminal for it, or something else may write there meanwhile."""
+    """Show progress on the terminal; None where there is none, or something else may write there meanwhile."""
     reporter: pytest.TerminalReporter | None = config.pluginmanager.getplugin("terminalreporter")
     plain = os.environ.get("TERM") == "dumb" or os.environ.get("CI") or config.option.verbose < 0
     if reporter is None or plain or _others_write(config) or not sys.stdout.isatty():
@@ -205,7 +205,7 @@ def on_terminal(config: pytest.Config, planned: Mapping[str, str], place: Sessio
 
 
 def _others_write(config: pytest.Config) -> bool:
-    """Whether tests, their logs or pytest may write to the terminal while a test runs."""
+    """Tell whether tests, their logs or pytest may write to the terminal while a test runs."""
     logs = config.pluginmanager.hasplugin("logging") and (config.getini("log_cli") or config.option.log_cli_level)
     return bool(logs or config.getoption("capture", "no") == "no" or config.getoption("setupshow", False))
 

@@ -39,7 +39,7 @@ class Earlier:
     died_in: str | None = None
 
     def ended(self, test: str) -> bool:
-        """Whether the test isn't to be run again."""
+        """Tell whether the test isn't to be run again."""
         return test in self.finished or test == self.died_in
 
 
@@ -96,7 +96,7 @@ def earlier(
 
 
 def died(earlier: Earlier, planned: Mapping[str, str]) -> NotMeasured | None:
-    """Why the case in which the earlier run's process ended has no number; None where it ended in none."""
+    """Say why the case in which the earlier run's process ended has no number; None where it ended in none."""
     if earlier.died_in is None:
         return None
     reason = "the run's process was killed, or died, while it ran; it was left out when the run was resumed"

@@ -106,14 +106,14 @@ class Run:
         self.asserted = 0
         """Cases of which something was expected, and which were held against it."""
         self.warned: dict[str, None] = {}
-        """What is wrong with expectations that no case was held against: a device that nobody knows."""
+        """What is wrong with expectations that no case was held against, such as the name of an unknown device."""
         self.perf_stat: CountsEvents | None = None
         """Counts events of steps where that was asked for."""
         self.progress: Progress | None = None
         """Shows on the terminal how far the run is, where that is wanted."""
         self.measuring_s = 0.0
         self.announced: list[str] = []
-        """What is shown before the first test, for which nobody should have to wait until the end."""
+        """What is shown before the first test."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
         """What the terminal summary shows."""
         self.roofs = RunRoofs(
@@ -204,7 +204,7 @@ class Run:
             self.stats.append(stats)
 
     def _counts(self, record: Record) -> bool:
-        """Whether it is what the run is to measure: a roof is where there are no cases."""
+        """Tell whether the run is to measure this: a case, or a roof where there are no cases."""
         return record.case.mode != "roof" or not self.planned
 
     def give_counters(self, stats: Any, counters: Counters, missing: Mapping[str, str]) -> None:

@@ -53,7 +53,7 @@ class GivesGains:
         self._config._benchmarksession.benchmarks.clear()  # type: ignore[attr-defined]
 
     def gained(self) -> str:
-        """What is new, as JSON."""
+        """Give what is new, as JSON."""
         run = self._run
         records = [stats.extra_info[KEY] for stats in run.stats]
         counts = {name: getattr(run, name) for name in _COUNTS}

@@ -105,7 +105,7 @@ def _read(path: Path) -> Sequence[dict[str, Any] | None]:
 
 
 def _how(ended: Ended) -> str:
-    """How a process died."""
+    """Tell how a process died."""
     if ended.code is None:
         return f"could not be started: {ended.reason}"
     if ended.code >= 0:

@@ -57,13 +57,13 @@ def role_of(config: pytest.Config) -> Role | None:
 
 
 def place_of(config: pytest.Config) -> SessionSet | None:
-    """Which session of a set this process runs; None without a set, and in a worker."""
+    """Tell which session of a set this process runs; None without a set, and in a worker."""
     standing = config.stash.get(STANDING, None)
     return None if standing is None or standing.member is None else standing.member.place
 
 
 def session_of(config: pytest.Config) -> int:
-    """The number of the session, in a worker, too; 1 without a set."""
+    """Give the number of the session, in a worker, too; 1 without a set."""
     role, place = role_of(config), place_of(config)
     if role is not None:
         return role.session

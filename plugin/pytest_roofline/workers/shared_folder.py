@@ -55,12 +55,12 @@ class PlannedTests:
         )
 
     def write(self, role: Role) -> None:
-        """Tell it to the controller."""
+        """Write it for the controller."""
         _write(role.folder / f"planned-{role.place}.json", asdict(self))
 
     @classmethod
     def read(cls, folder: Path, place: int) -> PlannedTests | None:
-        """What the worker at a place told; None: none of its tests measures."""
+        """Read what the worker at a place has written; None where none of its tests measures."""
         found = _read(folder / f"planned-{place}.json")
         lists = ("tests", "notes", "announced")
         return None if found is None else cls(**{**found, **{name: tuple(found[name]) for name in lists}})

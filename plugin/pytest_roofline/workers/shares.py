@@ -63,7 +63,7 @@ def shares(wanted: Wanted, count: int, cpus: Collection[int], system: Path = SYS
 
 
 def automatic(wanted: Wanted, cpus: Collection[int], system: Path = SYSTEM) -> int:
-    """How many processes can measure beside each other without sharing a device: GPUs, or a CPU's NUMA nodes."""
+    """Count the processes that can measure beside each other without sharing a device: GPUs, or a CPU's NUMA nodes."""
     kind = kind_of(wanted)
     if kind == "cuda" and wanted.index is None:
         import torch

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def distributes(config: pytest.Config) -> bool:
-    """Whether this process hands its tests to workers of pytest-xdist."""
+    """Tell whether this process hands its tests to workers of pytest-xdist."""
     option = config.option
     return getattr(option, "dist", "no") != "no" and bool(getattr(option, "tx", None)) and not option.collectonly
 
 
 def workers_of(config: pytest.Config) -> int | None:
-    """How many workers ``-n auto`` starts of a run that measures, so that each has a GPU or a NUMA node; None for
+    """Count the workers that ``-n auto`` starts of a run that measures, each with a GPU or a NUMA node; None for
     others, whose number is pytest-xdist's business.
     """
     if config.option.numprocesses != "auto" or disabled(config) is not None:

@@ -36,7 +36,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gated:
-    """What became of it: pytest's exit code for a run whose tests passed, and what to show."""
+    """What a gate says: pytest's exit code for a run whose tests passed, and what to show."""
 
     code: int
     lines: tuple[str, ...]

@@ -50,7 +50,7 @@ class Ended:
 
     @property
     def crash(self) -> str | None:
-        """What it died of; None where it ended as pytest does."""
+        """Tell what it died of; None where it ended as pytest does."""
         if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
             whole = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
             return f"exit code {self.code} before pytest had ended" if self.cut_off and self.code in whole else None
@@ -72,7 +72,7 @@ class Member:
         self.pointer.write_text(str(results.absolute()), encoding="utf-8")
 
     def ended(self, code: int) -> Ended:
-        """How it ended, with its results file; of one that was killed that is made of its journal.
+        """Tell how it ended, with its results file, which is made of the journal of one that was killed.
 
         A journal without a measurement is taken away, and so is one whose JSON is made; one that can't be read stays.
         """
@@ -96,7 +96,7 @@ class Member:
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
-    """Which member of a set this process is. None: of none.
+    """Tell which member of a set this process is; None for a member of none.
 
     :raises ValueError: the variable holds something else.
     """
@@ -226,7 +226,7 @@ def run(
 
 
 def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline | None = None) -> tuple[int, list[str]]:
-    """What came of a set: its exit code, and what to show. It passes if each session that was asked for did and left a
+    """Give a set's exit code, and what to show. It passes if each session that was asked for did and left a
     file, and if a case of one of them can be used.
 
     Scatter and gate are of all sessions together. The gate is not asked of a set that was interrupted.
@@ -260,7 +260,7 @@ def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline 
 
 
 def remarks(ended: Sequence[Ended], count: int) -> list[str]:
-    """What has to be known of a set beside its results: sessions that crashed or failed, and that it ended early."""
+    """Say what must be known of a set beside its results: sessions that crashed or failed, and that it ended early."""
     lines = []
     for one in ended:
         name = f"session {one.index} of {count}"
