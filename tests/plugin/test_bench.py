@@ -242,6 +242,23 @@ def test_a_cached_output_is_no_work_of_0_flop(lab: Lab) -> None:
     )
 
 
+def test_steps_of_different_work_are_flagged(lab: Lab) -> None:
+    """As a model that skips layers at random takes: the count is of one step, the time of all."""
+
+    class Alternating(Ticking):
+        steps = 0
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            self.steps += 1
+            outputs = super().forward(inputs)
+            return outputs @ outputs.t() if self.steps % 2 else outputs
+
+    uneven = workload(lab, model=Alternating(lab), mode="infer", loss=None, optimizer=None)
+    record, _, _ = bench.measure_workload(run_on(lab), uneven, "case", WINDOW)
+    assert [(flag.name, flag.invalid) for flag in record.flags] == [("uneven_steps", False)]
+    assert record.work is not None
+
+
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:
     """Single steps are timed after the rounds, and count as measuring."""
     inference = workload(lab, mode="infer", loss=None, optimizer=None)

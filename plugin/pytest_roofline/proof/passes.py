@@ -133,12 +133,15 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
     if hidden := profiled.escaped or claims.unseen(uncompiled, counted.devices):
         return unobserved(hidden)
     slow = denormals(step, fetched.workload.batches.next()[0])
+    uneven = profiled.uneven and Flag(
+        name="uneven_steps", evidence=f"{profiled.uneven}: FLOPs and bytes are of one step, the time is of all"
+    )
     missing = {**counted.missing, **profiled.missing}
     if compiled:
         missing["memory.peak_predicted_byte"] = "counted on the uncompiled step, whose tensors are others"
     return Observed(
         checks=checks,
-        flags=() if slow is None else (slow,),
+        flags=tuple(flag for flag in (slow, uneven) if flag),
         profiled=profiled,
         peak_byte=None if compiled else counted.peak_byte,
         missing=missing,

@@ -2,7 +2,7 @@
 
 The rules, in order; the first that applies decides.
 
-1. An invalid row, no time, a throughput cliff without a known cause: **undetermined**.
+1. An invalid row, no time, a throughput cliff without a known cause, steps of different work: **undetermined**.
 2. Device memory full (`point_flags.FULL_MEMORY_SHARE`, or ``spilled`` in the record): **capacity**.
 3. At least 10 % of the step spent waiting for the next batch: **input**. A loader that keeps up is never waited for, so
    any real wait means that the device runs dry.
@@ -10,7 +10,8 @@ The rules, in order; the first that applies decides.
    **communication**. One that waits for a slower rank is flagged (`point_flags`), not bound by its link.
 5. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
    of the step and more than its speed of light: **launch**.
-6. No FLOPs, no bytes, intensity from time alone, no roofs: **undetermined**.
+6. No FLOPs, no bytes, intensity from time alone, no roofs; operations without a formula that take a tenth of the step
+   or an unknown time, unless hardware counted: **undetermined**.
 7. At less than 5 % of what the roofs allow, neither of them is the limit. **launch** (launch or latency), unless
    launches were counted and explain less than half of the step: then **undetermined**.
 8. The intensity range above the knee by 15 % or more: **compute**. Below by as much: **memory** (of DRAM; of the
@@ -30,12 +31,13 @@ from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.expected import BoundClass
 from roofline.schema.record import Flag, Record
-from roofline.text.units import percent, scaled, significant
+from roofline.text.units import percent, scaled, significant, some_of
 from roofline.timing.step_time import undisturbed
 
 INPUT_SHARE = 0.10
 COMMUNICATION_SHARE = 0.50
 LAUNCH_SHARE = 0.50
+UNCOVERED_SHARE = 0.10
 FAR_BELOW = 0.05
 KNEE_MARGIN = 0.15
 
@@ -72,6 +74,7 @@ def bound_of(
         or _communication(record)
         or _launch(record, placement, roofs, sol)
         or _unplaced(placement, roofs)
+        or _partly_counted(record, placement)
         or _far_below(record, placement, roofs)
         or _side_of_knee(placement)
     )
@@ -130,6 +133,8 @@ def _unusable(record: Record, flags: Sequence[Flag]) -> Bound | None:
         return Bound(kind="capacity", why="memory full", evidence=full.evidence)
     if "throughput_cliff" in by_name:
         return _undetermined("throughput cliff", by_name["throughput_cliff"].evidence)
+    if "uneven_steps" in by_name:
+        return _undetermined("steps differ", by_name["uneven_steps"].evidence)
     return None
 
 
@@ -178,6 +183,19 @@ def _unplaced(placement: Placement, roofs: Roofs) -> Bound | None:
     if placement.compute_flop_per_s is None:
         return _undetermined("no compute roof", "no compute roof for a dtype the step ran in")
     return None
+
+
+def _partly_counted(record: Record, placement: Placement) -> Bound | None:
+    uncovered = record.work.uncovered if record.work is not None else ()
+    if not uncovered or record.timing is None or placement.work_source == "counters":
+        return None
+    known = [one.time_s for one in uncovered if one.time_s is not None]
+    share = sum(known) / record.timing.step_time_s if len(known) == len(uncovered) else None
+    if share is not None and share < UNCOVERED_SHARE:
+        return None
+    took = "an unknown part" if share is None else percent(share)
+    names = some_of([one.name for one in uncovered])
+    return _undetermined("partly counted", f"{names} took {took} of the step, and no formula tells their FLOPs")
 
 
 def _far_below(record: Record, placement: Placement, roofs: Roofs) -> Bound | None:

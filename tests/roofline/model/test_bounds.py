@@ -11,7 +11,7 @@ from roofline.model.bounds import Bound, bound_of
 from roofline.model.placement import place
 from roofline.model.point_flags import derived
 from roofline.model.speed_of_light import speed_of_light
-from roofline.schema.record import Device, Flag, Memory, Parallel, Record, Rounds
+from roofline.schema.record import Counters, Device, Flag, Memory, Parallel, Record, Rounds, Uncovered
 from tests.roofline import build
 
 # Knee 100 FLOP/byte.
@@ -177,6 +177,26 @@ def test_a_known_cache_roof_decides(llc: float, kind: str) -> None:
     assert "(llc; analytic)" in bound.evidence
     if kind == "memory":
         assert bound.why == "below the knee (last-level cache)"
+
+
+@pytest.mark.parametrize(("time_s", "kind"), [(0.1e-2, "undetermined"), (0.09e-2, "memory"), (None, "undetermined")])
+def test_what_has_no_formula_leaves_a_bound_open(time_s: float | None, kind: str) -> None:
+    """From a tenth of the step on, here of 10 ms: with its FLOPs the intensity may be another. Counters see all."""
+    placed = _at(10, 0.5)
+    assert placed.work is not None
+    timing = build.timing(1e-2)
+    work = replace(placed.work, flop_per_step=5e9, flop_by_dtype={"fp32": 5e9}, byte_low_per_step=5e8)
+    work = replace(work, byte_high_per_step=5e8, uncovered=(Uncovered(name="mine::kernel", calls=1, time_s=time_s),))
+    bound = _judge(replace(placed, work=work, timing=timing))
+    assert bound.kind == kind
+    counted = Counters(status="ok", flop=5e9, dram_byte=5e8)
+    assert _judge(replace(placed, work=work, timing=timing, counters=counted)).kind == "memory"
+
+
+def test_steps_of_different_work_have_no_bound() -> None:
+    """The count is of one of them."""
+    bound = _judge(_at(10, 0.5), _ROOFS, Flag(name="uneven_steps", evidence="other products"))
+    assert (bound.kind, bound.why, bound.evidence) == ("undetermined", "steps differ", "other products")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
+from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
 from pytest_roofline.counting.step_work import Leaf
 from pytest_roofline.missing import reason_of
 from pytest_roofline.profilers.kineto.attribution import (
@@ -45,7 +46,8 @@ class Profiled:
     """What was counted, with times.
 
     ``missing`` says why there are none, under the paths in the record. ``escaped`` is the reason where some of the
-    step ran in another thread: then neither the times nor the count are all of it.
+    step ran in another thread: then neither the times nor the count are all of it. ``uneven`` is the reason where steps
+    differ in their matrix products: then the count is of one of them alone.
     """
 
     profile: Profile | None
@@ -53,6 +55,7 @@ class Profiled:
     work: Work
     missing: dict[str, str] = field(default_factory=dict)
     escaped: str | None = None
+    uneven: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,10 @@ class _NotProfiledError(Exception):
 
 class _EscapedError(_NotProfiledError):
     """Some of the step ran in another thread."""
+
+
+class _UnevenError(_NotProfiledError):
+    """Steps differ in their matrix products."""
 
 
 def profile_step(
@@ -116,6 +123,7 @@ def profile_step(
             work=counted.work,
             missing={"profile": str(reason)},
             escaped=str(reason) if isinstance(reason, _EscapedError) else None,
+            uneven=str(reason) if isinstance(reason, _UnevenError) else None,
         )
 
 
@@ -236,7 +244,9 @@ def _check_same(counted: Sequence[str], labelled: Sequence[str]) -> None:
     here, there = next(
         (found, expected) for found, expected in zip_longest(labelled, counted, fillvalue=nothing) if found != expected
     )
-    raise _NotProfiledError(
+    products, of_counted = ([name for name in names if name in MATRIX_OPERATIONS] for names in (labelled, counted))
+    error = _NotProfiledError if products == of_counted else _UnevenError
+    raise error(
         f"the step took other operations under the profiler than when it was counted ({len(labelled)} instead of "
         f"{len(counted)}); first {here} instead of {there}"
     )

@@ -121,16 +121,20 @@ def test_as_many_steps_as_fill_a_second(step_s: tuple[float, ...], steps: int) -
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "uneven", "told"),
     [
-        (lambda x: (x @ x).sin(), "(2 instead of 2); first aten::sin instead of aten::exp"),
-        (lambda x: x @ x, "(1 instead of 2); first nothing more instead of aten::exp"),
-        (lambda x: (x @ x).exp().sin(), "(3 instead of 2); first aten::sin instead of nothing more"),
+        (lambda x: (x @ x).sin(), False, "(2 instead of 2); first aten::sin instead of aten::exp"),
+        (lambda x: x @ x, False, "(1 instead of 2); first nothing more instead of aten::exp"),
+        (lambda x: (x @ x).exp().sin(), False, "(3 instead of 2); first aten::sin instead of nothing more"),
+        (lambda x: (x @ x @ x).exp(), True, "(3 instead of 2); first aten::mm instead of aten::exp"),
     ],
-    ids=["another", "fewer", "more"],
+    ids=["another", "fewer", "more", "product"],
 )
-def test_a_step_that_takes_other_operations_has_no_times(other: Callable[[Tensor], Tensor], told: str) -> None:
-    """A time must not go to another operation than the one it was measured of."""
+def test_a_step_that_takes_other_operations_has_no_times(
+    other: Callable[[Tensor], Tensor], uneven: bool, told: str
+) -> None:
+    """A time must not go to another operation than the one it was measured of. Where products differ, the count isn't
+    that of every step."""
     square = torch.randn(4, 4)
     result = profiled(lambda: other(square), counted_of(lambda: torch.exp(square @ square)))
     assert result.profile is None
@@ -138,6 +142,7 @@ def test_a_step_that_takes_other_operations_has_no_times(other: Callable[[Tensor
     assert result.missing == {
         "profile": "the step took other operations under the profiler than when it was counted " + told
     }
+    assert (result.uneven is not None) == uneven
 
 
 @pytest.mark.parametrize(
