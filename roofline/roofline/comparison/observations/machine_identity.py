@@ -6,8 +6,7 @@ versions change on one machine and decide nothing. Two files without a fingerpri
 all of that alike: what one of them leaves open may be anything.
 
 Tables and histories tell machines apart by `roofline.model.points.MachineKey`, whose key has the host's name of such
-files in it: machines of one name side by side are shown as they are, and a gate compares those of a CI, whose names
-change.
+files in it. A CI gives its machines another name in each run, and a gate has to compare them.
 """
 
 from __future__ import annotations

@@ -95,13 +95,14 @@ def observe(rounds: Rounds, started_at: str = "", *, with_error: bool = True) ->
     """Read a session's rounds. Those marked as disturbed are left out, by that evidence alone.
 
     :param with_error: the error takes most of the time.
-    :raises Unusable: no rounds, times that are no times, or hardly a round that was left alone.
+    :raises Unusable: no rounds, or times that are no times.
+    :raises Disturbed: hardly a round that nothing disturbed.
     """
     if rounds.steps < 1 or not rounds.wall_s:
         raise Unusable("no rounds in the record")
     why = mostly_disturbed(rounds.disturbed)
     if why is not None:
-        raise Unusable(why)
+        raise Disturbed(why)
     return observe_times(step_times_s(rounds), started_at=started_at, with_error=with_error)
 
 
@@ -182,9 +183,6 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
     _same("the record's step time", timing.step_time_s, "its rounds'", found.time_s)
     _same("the statistics' mean", stats.mean_s, "the record's rounds'", found.mean_s)
     _same("the statistics' median", stats.median_s, "the record's rounds'", statistics.median(steps))
-    why = mostly_disturbed(rounds.disturbed)
-    if why is not None:
-        raise Disturbed(why)
     return observe(rounds, started_at)
 
 
