@@ -323,11 +323,14 @@ def test_axe_finds_no_serious_fault(shown: sync_api.Page) -> None:
 
 
 def test_charts_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
-    """Drawn anew where it changes."""
+    """Drawn anew where it changes, with no name cut off."""
     before = shown.viewport_size
-    shown.set_viewport_size({"width": 900, "height": 720})
-    shown.wait_for_function("""() => {
-        const chart = document.querySelector(".chart");
-        return Number(chart.querySelector(".main-svg").getAttribute("width")) === chart.clientWidth;
-    }""")
+    for width in (900, 400):
+        shown.set_viewport_size({"width": width, "height": 720})
+        shown.wait_for_function("""() => {
+            const chart = document.querySelector(".chart");
+            return Number(chart.querySelector(".main-svg").getAttribute("width")) === chart.clientWidth;
+        }""")
+        roof = shown.locator(".chart .annotation-text", has_text="fp32").first
+        assert roof.evaluate("name => name.getBoundingClientRect().right") <= width
     shown.set_viewport_size(before)

@@ -130,11 +130,17 @@ function letters(data, variants, shown, width, height) {
 }
 
 function drawRoofline(holder, machine, shown) {
-  const data = machine.roofline;
-  const longest = Math.max(0, ...data.ceilings.map((one) => one.label.length));
+  const room = widthOf(holder) * 0.4;
+  const needed = (ceilings) => 6.6 * Math.max(0, ...ceilings.map((one) => one.label.length)) + 25;
+  let data = machine.roofline;
+  if (needed(data.ceilings) > room) {
+    // Without the knee, which stands in the table of roofs, too.
+    const short = (label) => label.split(",")[0];
+    data = { ...data, ceilings: data.ceilings.map((one) => ({ ...one, label: short(one.label) })) };
+  }
   // Labels that are moved apart go above the highest roof.
   const top = 15 + 6 * data.ceilings.length;
-  const margin = { l: 95, r: Math.min(6.6 * longest + 25, widthOf(holder) * 0.4), t: top, b: 55 };
+  const margin = { l: 95, r: Math.min(needed(data.ceilings), room), t: top, b: 55 };
   const height = 500;
   const width = widthOf(holder) - margin.l - margin.r;
   const log = (title, ends, suffix) => axis(title, {
