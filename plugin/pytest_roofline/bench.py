@@ -35,6 +35,7 @@ from pytest_roofline.workload.step import Step, Workload, workload_hash
 from pytest_roofline.workload.switches import conditions
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, busy_share
 from roofline.schema.record import Case, Counters, Flag, HostCounters, Memory, Parallel, Process, Record, Work
+from roofline.text.units import counted
 from roofline.timing.step_time import margin_flag, mostly_disturbed
 
 __tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
@@ -246,7 +247,7 @@ def shared_host(run: Run, record: Record, *, fed: bool) -> tuple[Flag, ...]:
     if not run.neighbours or not (paced or run.device.type == "cpu"):
         return ()
     where = "cores of the same socket" if run.device.type == "cpu" else "this host"
-    evidence = f"{run.neighbours} other workers of pytest-xdist (-n) measured on {where} meanwhile"
+    evidence = f"{counted(run.neighbours, 'other worker')} of pytest-xdist (-n) measured on {where} meanwhile"
     return (Flag(name="shared_host", evidence=evidence),)
 
 

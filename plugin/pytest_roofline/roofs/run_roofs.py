@@ -110,7 +110,7 @@ class RunRoofs:
         if used:
             days = sorted({(roof.measured_at or "")[:10] for roof in used})
             names = ", ".join(roof.name for roof in used)
-            self._say(f"roofs: {names} were measured earlier on this machine ({', '.join(days)}).")
+            self._say(f"roofs: {names} measured earlier on this machine ({', '.join(days)}).")
 
     def _keep(self, measured: MeasuredRoofs) -> None:
         names = ", ".join(roof.name for roof in measured.roofs)
