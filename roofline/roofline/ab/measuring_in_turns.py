@@ -83,6 +83,11 @@ class AbCase:
         return effect_of_pairs(observations) if observations else None
 
     @property
+    def change(self) -> float | None:
+        """Of the step time, relative: 0.05 is 5 % more."""
+        return None if self.effect is None else math.expm1(self.effect.log_ratio)
+
+    @property
     def busy(self) -> str | None:
         """What tells that a busy machine may have left it inconclusive, in words; else None."""
         return why_busy(self.observations) if self._judged_inconclusive else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,15 +116,10 @@ def selftest_table(cases: tuple[SelftestCase, ...], share: float, notes: tuple[s
         title=_title(cases),
         columns=[
             words("case", dtype="category"),
-            number("unchanged_change", "unchanged:\nchange", lambda case: _change(case.unchanged), signed, drop=2),
+            number("unchanged_change", "unchanged:\nchange", "unchanged.change", signed, drop=2),
             words("unchanged_verdict", "unchanged:\nverdict", "unchanged.outcome", dtype="category"),
-            number("slowed_change", "slowed:\nchange", lambda case: _change(case.slowed), signed, drop=1),
-            words(
-                "slowed_verdict",
-                "slowed:\nverdict",
-                lambda case: None if case.slowed is None else case.slowed.outcome,
-                dtype="category",
-            ),
+            number("slowed_change", "slowed:\nchange", "slowed.change", signed, drop=1),
+            words("slowed_verdict", "slowed:\nverdict", "slowed.outcome", dtype="category"),
             number("least_detectable", "detectable\nfrom", show=percent),
         ],
         rows=cases,
@@ -147,7 +141,3 @@ def _title(cases: tuple[SelftestCase, ...]) -> str:
     else:
         verdict = "not completed" if lost else "passed"
     return f"Selftest {verdict}: {compared} of {counted(compared + lost, 'case')} compared"
-
-
-def _change(case: AbCase | None) -> float | None:
-    return None if case is None or case.effect is None else math.expm1(case.effect.log_ratio)

@@ -47,10 +47,6 @@ def _time(value: float) -> str:
     return scaled(value, "s", 4)
 
 
-def _change(case: AbCase) -> float | None:
-    return None if case.effect is None else math.expm1(case.effect.log_ratio)
-
-
 def _interval(case: AbCase, rules: Rules) -> list[float] | None:
     confidence = rules.look_confidence(len(case.pairs))
     return None if case.effect is None else [end - 1 for end in case.effect.interval(confidence)]
@@ -61,7 +57,7 @@ _STEP_TIMES = (
     number("base_step_time_s", "base", lambda case: _median(case, "base_step_s"), _time, drop=2),
     number("new_step_time_s", "new", lambda case: _median(case, "new_step_s"), _time, drop=1),
 )
-_CHANGE = number("change", get=_change, show=signed)
+_CHANGE = number("change", show=signed)
 _VERDICT = words("verdict", get="outcome", dtype="category")
 _TURNS = number("turns", get=lambda case: sum(one.turns for one in case.observations) or None, drop=4, dtype="Int64")
 _PAIRS = number("pairs", get=lambda case: len(case.pairs) or None, drop=3, dtype="Int64")
@@ -143,7 +139,7 @@ def found_in(result: AbResult) -> list[Found]:
 
 
 def _slower(case: AbCase, rules: Rules) -> str:
-    change, interval = _change(case), _interval(case, rules)
+    change, interval = case.change, _interval(case, rules)
     assert change is not None
     assert interval is not None
     return f"slower: {case.case}: {signed(change)} ({signed_range(interval)})"
