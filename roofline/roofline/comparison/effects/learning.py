@@ -8,7 +8,8 @@ Every case has a variance of its own. These are taken to be drawn from one distr
 whose scale and degrees of freedom are estimated from all cases (Smyth (2004), as in `effect`). A case's own prior is
 that distribution with the case's own sessions; one that was never measured gets the distribution alone.
 
-What is assumed where nothing was learned weighs in with its own degrees of freedom: with few sessions it decides.
+What is assumed where nothing was learned weighs in with its own degrees of freedom: with few sessions it decides. Of a
+machine whose every code was measured in one hour the drift between hours is what is assumed, in percent.
 Sessions share their hour, so ten cases tell less than ten times as much as one. How much less, the correlation of
 their sessions tells (L. Kish, "Survey Sampling" (1965), the design effect).
 
@@ -80,20 +81,27 @@ def learn(cases: Mapping[Any, Sequence[Sequence[Observation]]], assumed: Prior) 
     variances = [(freedom * scale + series.squares) / (freedom + series.freedom) for series in every]
     of_cases = list(zip(every, variances, strict=True))
     share = independent / len(every)
-    drift = _drift([(one, variance) for case, variance in of_cases for one in case.between_blocks], assumed, share)
+    between_blocks = [(one, variance) for case, variance in of_cases for one in case.between_blocks]
+
+    def drift_over(deviation: float) -> float:
+        # Where no two hours of one code tell it, the drift itself is what is assumed: a quiet hour makes it no smaller.
+        unseen = max(1.0, assumed.deviation / deviation)
+        return _drift(between_blocks, assumed, share) if between_blocks else assumed.drift * unseen
+
     hour_drift = _drift([(one, variance) for case, variance in of_cases for one in case.in_blocks], assumed, share)
     typical = replace(
         assumed,
         deviation=math.sqrt(scale),
         freedom=freedom,
-        drift=drift,
-        hour_drift=min(hour_drift, drift),
+        drift=drift_over(math.sqrt(scale)),
+        hour_drift=min(hour_drift, drift_over(math.sqrt(scale))),
         included_error=math.sqrt(_mean_square(series.error for series in every)),
     )
     by_case = {
         case: replace(
             typical,
             deviation=math.sqrt(variance),
+            drift=drift_over(math.sqrt(variance)),
             freedom=freedom + series.freedom,
             included_error=series.error,
         )

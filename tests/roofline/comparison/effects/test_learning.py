@@ -89,6 +89,15 @@ def test_another_commit_is_no_drift() -> None:
     assert learned.of("a").freedom == 4 + 8
 
 
+def test_a_quiet_hour_makes_the_drift_between_hours_no_smaller() -> None:
+    """Of 0.1 % scatter: the drift stays at 0.75 x 2 %. Within the hour it is in proportion to the scatter."""
+    learned = _known(learn({str(case): [_block([0.001, -0.001] * 10)] for case in range(4)}, ASSUMED))
+    for prior in (learned.prior, learned.of("0")):
+        assert prior.deviation < 0.015
+        assert prior.drift * prior.deviation == pytest.approx(0.75 * 0.02)
+        assert prior.hour_drift <= 0.75
+
+
 def test_too_few_sessions_tell_nothing() -> None:
     """Four that followed each other; or five, each hours after the one before."""
     assert learn({"a": [_block([0, 0.1, 0.2, 0.1])]}, ASSUMED) is None
