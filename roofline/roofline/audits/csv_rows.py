@@ -26,9 +26,11 @@ _NAMED = 10
 
 _MODES: dict[str, Mode] = {"train": "train", "training": "train", "infer": "infer", "inference": "infer"}
 _KINDS: dict[str, DeviceKind] = {
-    "cpu": "cpu",
+    **dict.fromkeys(("cpu", "xeon", "epyc", "ryzen"), "cpu"),
     **dict.fromkeys(("cuda", "gpu", "mps", "xpu", "rocm"), "accelerator"),
+    **dict.fromkeys(("nvidia", "geforce", "tesla", "radeon", "instinct"), "accelerator"),
 }
+"""By a word of the device's name, the first that it has."""
 
 
 def table_of(path: Path, text: str) -> tuple[tuple[StatedRow, ...], tuple[str, ...]]:
