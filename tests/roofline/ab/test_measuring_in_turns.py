@@ -204,6 +204,17 @@ def test_a_settled_case_stays_as_it_was() -> None:
     assert judge_cases({"a": later}, RULES)["a"].outcome == "slower"
 
 
+def test_processes_that_differ_in_most_cases_are_not_trusted_in_any() -> None:
+    """Three pairs of a case that agree then show nothing, and say why; more of them may."""
+    agree, differ = (turns(1.035), turns(1.04), turns(1.045)), (turns(0.97), turns(1.0), turns(1.03))
+    cases = {name: AbCase(test=name, case=name, pairs=pairs) for name, pairs in (("a", agree), ("b", agree))}
+    assert judge_cases(cases, RULES)["a"].outcome == "slower"
+    cases |= {name: AbCase(test=name, case=name, pairs=differ) for name in "cdef"}
+    case = judge_cases(cases, RULES)["a"]
+    assert case.outcome == "inconclusive"
+    assert case.busy == "the pairs of most cases lie further apart than on one left alone"
+
+
 def test_nothing_is_concluded_of_one_pair_where_more_are_to_come() -> None:
     """One pair can't tell a change from its own offset; where no more was asked for, it is all there is."""
     one = {"a": AbCase(test="a", case="a", pairs=(turns(9.0),))}

@@ -10,6 +10,8 @@ That is known of machines that are left alone. Where most turns were disturbed f
 scatter by `BUSY_DEVIATION`. Where the pairs lie further apart than the prior has it, the prior counts for less, down to
 nothing (B. Phipson, S. Lee, I. Majewski, W. Alexander and G. Smyth, "Robust Hyperparameter Estimation Protects against
 Hypervariable Genes and Improves Power to Detect Differential Expression", Annals of Applied Statistics 10 (2016)).
+Three pairs of one case may agree by chance on a machine whose processes differ; all cases together tell such a machine
+(`prior_holds`), and then the prior counts for none of them.
 
 The verdict is looked at after each pair, and measuring stops when there is one. What the looks may be wrong adds up to
 what all together may (Bonferroni's inequality), and most of it, `LAST_LOOK`, is kept for the last one (K. K. G. Lan and
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Literal
@@ -41,6 +43,12 @@ BUSY_DEVIATION = 0.1
 
 UNLIKELY = 0.05
 """A scatter of pairs that a draw of the prior exceeds less often than this makes the prior count for less."""
+
+MOST_SCATTER = 2.0
+"""Variance of pairs over what the prior has it, the median over the cases, beyond which it holds for none of them."""
+
+LEAST_CASES = 3
+"""Of fewer, the median may be that of chance."""
 
 LAST_LOOK = 0.8
 """Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
@@ -146,13 +154,22 @@ def observe_pair(pair: PairTurns) -> PairObservation:
     )
 
 
-def effect_of_pairs(pairs: Sequence[PairObservation]) -> Effect:
+def prior_holds(cases: Iterable[Sequence[PairObservation]]) -> bool:
+    """Whether the pairs of most cases lie no further apart than `PROCESS_PAIRS` has it, as far as they tell."""
+    known = [pairs for pairs in cases if len(pairs) >= LEAST_PAIRS]
+    ratios = [_scatter(pairs) / (len(pairs) - 1) / _expected(pairs)[0] for pairs in known]
+    return len(ratios) < LEAST_CASES or statistics.median(ratios) <= MOST_SCATTER
+
+
+def effect_of_pairs(pairs: Sequence[PairObservation], *, by_prior: bool = True) -> Effect:
     """The difference over at least one pair of processes.
 
     ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
+
+    :param by_prior: whether the prior counts. Of a single pair nothing else is known, and it does.
     """
     count, (expected, known) = len(pairs), _expected(pairs)
-    trusted = known * min(1.0, _chance_of_scatter(pairs) / UNLIKELY)
+    trusted = known * min(1.0, _chance_of_scatter(pairs) / UNLIKELY) if by_prior or count == 1 else 0.0
     freedom = trusted + count - 1
     variance = (trusted * expected + _scatter(pairs)) / freedom
     return Effect(

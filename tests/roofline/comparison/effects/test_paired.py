@@ -20,6 +20,7 @@ from roofline.comparison.effects.paired import (
     effect_of_pairs,
     least_detectable,
     observe_pair,
+    prior_holds,
     why_busy,
 )
 from roofline.comparison.effects.verdict import judge_effects
@@ -171,6 +172,17 @@ def test_a_pair_more_adds_a_degree_of_freedom() -> None:
     """Each is one ratio of two processes: what is expected of more of them is what so many then show."""
     two, three = [seen(0.05), seen(0.0515)], [seen(0.05), seen(0.0515), seen(0.05075)]
     assert effect_of_pairs(two).after(1).freedom == effect_of_pairs(three).freedom == PROCESS_PAIRS.freedom + 2
+
+
+def test_pairs_of_all_cases_tell_a_machine_whose_processes_differ() -> None:
+    """Three pairs of one case agree by chance, those of the others lie 4 % apart: then the prior holds for none."""
+    agree, differ = [seen(0.03), seen(0.031), seen(0.032)], [seen(-0.02), seen(0.0), seen(0.02)]
+    assert prior_holds([agree, agree, differ])
+    assert not prior_holds([agree, differ, differ])
+    assert prior_holds([differ, differ])
+    assert prior_holds([differ[:2], differ[:2], differ[:2]])
+    assert effect_of_pairs(agree, by_prior=False).freedom == 2
+    assert effect_of_pairs(agree[:1], by_prior=False) == effect_of_pairs(agree[:1])
 
 
 def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
