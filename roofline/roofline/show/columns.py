@@ -141,6 +141,13 @@ def _mean_of_all(point: Point) -> float | None:
     return mean_of_all_s(timing.rounds)
 
 
+def _real_s(record: Record) -> float | None:
+    """Of the same time as the process's other figures; records of before have that of their steps alone."""
+    if record.process is not None and record.process.real_s is not None:
+        return record.process.real_s
+    return None if record.timing is None else record.timing.warmup_s + record.timing.elapsed_s
+
+
 def _rounds_left_out(point: Point) -> int | None:
     """Of the step time, because something disturbed them; None where nobody looked."""
     timing = None if point.benchmark.record is None else point.benchmark.record.timing
@@ -243,7 +250,7 @@ _ALL: tuple[Column[Point], ...] = (
         by=lambda times: list(times) or None,
     ),
     # The process, as /usr/bin/time has it
-    _seconds("real_s", "real", "record.timing", by=lambda timing: timing.warmup_s + timing.elapsed_s),
+    _seconds("real_s", "real", "record", by=_real_s),
     _seconds("user_s", "user", "record.process.user_s", drop=5),
     _seconds("system_s", "sys", "record.process.system_s", drop=6),
     _bytes("max_rss_byte", "max RSS", "record.process.max_rss_byte", drop=4),

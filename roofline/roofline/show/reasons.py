@@ -28,6 +28,7 @@ _STANDS_AT: Mapping[str, str] = {
     "communication_share": "parallel.communication_s",
     "input_share": "timing.input_wait_s",
     "peak_over_predicted": "memory.peak_allocated_byte",
+    "real_s": "timing",
     "rounds_left_out": "timing.rounds.disturbed",
     "samples_per_s_sd": "timing.step_time_sd_s",
     "throttle_reasons": "timing.rounds.throttle",

@@ -146,7 +146,7 @@ def _measurement(shown: Sequence[Point], figures: Sequence[str]) -> Iterator[str
     yield "## 3 Measurement"
     yield (
         "The step time is the median of the rounds that nothing disturbed, the margin the half width of its confidence"
-        " interval; real, user and sys are of warm-up and timed rounds."
+        " interval; real, user and sys are from warm-up to the last timed step."
     )
     yield _shown(document_tables.timings(shown))
     yield from _pictures(("throughput", "variability", "rounds"), figures)
