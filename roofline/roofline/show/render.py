@@ -180,8 +180,7 @@ def _fitted(table: Table[Any], width: int) -> tuple[list[_Cells], list[str], int
         # A figure that is cut off reads as another one.
         dropped.append(rest.pop())
     room = width - _beside(rest)
-    key = _broken(key, room)
-    # rich breaks anywhere what has no such place.
+    key = _broken(key, room, anywhere=True)
     return (
         [replace(key, width=min(key.width, room)), *rest],
         [one_line(one.column.title) for one in dropped],
@@ -198,9 +197,12 @@ def _cells_of(table: Table[Any], columns: Sequence[Column[Any]], width: int) -> 
     return key, [replace(one, width=min(one.width, room)) if one.column.fill else one for one in rest]
 
 
-def _broken(key: _Cells, width: int) -> _Cells:
-    """The key in lines of at most ``width``, broken where its parts meet; later lines are indented."""
-    lines = _KeyLines(width=max(width, len(_INDENT) + 1), subsequent_indent=_INDENT, break_long_words=False)
+def _broken(key: _Cells, width: int, *, anywhere: bool = False) -> _Cells:
+    """The key in lines of ``width``, broken where its parts meet; later lines are indented.
+
+    :param anywhere: break a part that is longer, too.
+    """
+    lines = _KeyLines(width=max(width, len(_INDENT) + 1), subsequent_indent=_INDENT, break_long_words=anywhere)
 
     def broken(line: str) -> str:
         lines.initial_indent = " " * (len(line) - len(line.lstrip(" ")))

@@ -109,7 +109,7 @@ def test_a_long_key_without_a_dash_keeps_its_figures_beside_it(letter: str) -> N
     assert all(cell_len(line) <= 50 for line in lines)
     key, figures = "", []
     for line in lines:
-        text, _, figure = line.partition("  ")
+        text, _, figure = line.strip().partition("  ")
         key = text if figure else key + text
         figures += [(text[0], figure.strip())] if figure else []
     assert figures == [(letter, "1.0 s"), ("s", "2.0 s"), (letter, "3.0 s")]
