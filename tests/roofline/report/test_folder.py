@@ -29,6 +29,15 @@ from tests.roofline.kernels import profiled
 MATMUL = build.operation(time_s=0.1)
 
 
+def test_of_many_runs_the_newest_are_shown(run: Run, tmp_path: Path) -> None:
+    """As on the page: a run of which every case was measured again is left to `roofline summary`."""
+    for day in (1, 2, 3):
+        of = build.session(build.roofs(), started_at=f"2026-11-0{day}T10:00:00+00:00")
+        build.result(tmp_path / f"{day}.json", [build.record()], of=of)
+    out = run("report", tmp_path, "-o", "report")[1]
+    assert [f"2026-11-0{day}" in out for day in (1, 2, 3)] == [False, False, True]
+
+
 def test_a_case_has_its_own_figures_and_tables_have_all(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

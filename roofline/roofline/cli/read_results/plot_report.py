@@ -14,7 +14,7 @@ from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, TwoS
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.comparison_settings import Settings
 from roofline.machine.published import DeviceTable
-from roofline.model.points import cases, place_all, points_of
+from roofline.model.points import cases, newest, place_all, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten
@@ -124,7 +124,7 @@ def report(
     prices: dict[str, float],
     devices: DeviceTable,
 ) -> None:
-    """Show the table of RESULTS (files or folders) and write a page for a browser, figures and tables to one folder.
+    """Show the newest runs of RESULTS (files or folders); write a page for a browser, figures and tables to one folder.
 
     Written: index.html, which opens from disk and needs page/ beside it; report.md, which has the sections of a written
     report with an analysis of each machine; figures of each machine as PNG and SVG (roofline, throughput, variability),
@@ -153,7 +153,9 @@ def report(
     for note in written.notes:
         tell(note)
     if few_machines(runs):
-        emit(report_tables(runs, verbose=False), STDOUT, complete=str(folder / DOCUMENT))
+        latest = {point.result.path for point in newest([point for _, points in runs for point in points])[0]}
+        told = [run for run in runs if run[0].path in latest]
+        emit(report_tables(told, verbose=False), STDOUT, complete=str(folder / DOCUMENT))
         say("")
     for path in written.paths:
         say(str(path))
