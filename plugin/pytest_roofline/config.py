@@ -26,7 +26,10 @@ NOTES = pytest.StashKey[list[str]]()
 ANNOUNCED = pytest.StashKey[list[str]]()
 """What a suite tells before the first test; it puts it there while tests are collected."""
 
-NOT_MEASURED = "{}: nothing would be measured. Leave it out, or run only the tests that don't measure."
+NOT_MEASURED = (
+    "{}: nothing would be measured. Leave it out, or run only the tests that don't measure. Without a results folder"
+    " (-o roofline_results=) tests run once, unmeasured."
+)
 """Of the flag that `disabled` gives."""
 
 
