@@ -188,9 +188,13 @@ def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:
             series.setdefault(_series(record), []).append((index, record))
     found: list[Flag | None] = [None] * len(records)
     for members in series.values():
-        rates = [(rate, one.case.batch) for _, one in members if one.valid and (rate := throughput(one)) is not None]
+        best: dict[int, float] = {}
+        for _, record in members:
+            if record.valid and (rate := throughput(record)) is not None:
+                best[record.case.batch] = max(rate, best.get(record.case.batch, 0.0))
         for index, record in members:
-            own, smaller = throughput(record), [one for one in rates if one[1] < record.case.batch]
+            own = throughput(record)
+            smaller = [(rate, batch) for batch, rate in best.items() if batch < record.case.batch]
             if own is not None and smaller:
                 found[index] = _cliff(record, own, max(smaller))
     return tuple(found)
