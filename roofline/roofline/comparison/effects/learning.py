@@ -83,10 +83,11 @@ def learn(cases: Mapping[Any, Sequence[Sequence[Observation]]], assumed: Prior) 
     share = independent / len(every)
     between_blocks = [(one, variance) for case, variance in of_cases for one in case.between_blocks]
 
+    seen = _drift(between_blocks, assumed, share) if between_blocks else None
+
     def drift_over(deviation: float) -> float:
         # Where no two hours of one code tell it, the drift itself is what is assumed: a quiet hour makes it no smaller.
-        unseen = max(1.0, assumed.deviation / deviation)
-        return _drift(between_blocks, assumed, share) if between_blocks else assumed.drift * unseen
+        return assumed.drift * max(1.0, assumed.deviation / deviation) if seen is None else seen
 
     hour_drift = _drift([(one, variance) for case, variance in of_cases for one in case.in_blocks], assumed, share)
     typical = replace(
