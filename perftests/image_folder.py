@@ -74,9 +74,11 @@ def _visible(folder: str | Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _images(top: str) -> Iterator[str]:
-    """Paths of the images in a class's folder and below it. Links are followed, as torchvision does."""
+    """Paths of the images in and below a class's folder. Links are followed, but not back to a folder they are in."""
     for folder, folders, files in os.walk(top, onerror=_raise, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        here = Path(folder).resolve()
+        inside = {here, *here.parents}
+        folders[:] = [name for name in folders if not name.startswith(".") and (here / name).resolve() not in inside]
         yield from (os.path.join(folder, name) for name in files if not name.startswith(".") and _is_image(name))
 
 

@@ -66,9 +66,10 @@ def test_the_training_part_is_taken_where_there_is_one(root: Path) -> None:
 
 
 def test_a_link_to_another_folder_is_followed(root: Path) -> None:
-    """As torchvision's own ImageFolder does."""
+    """Not one that leads back: each image would come again and again."""
     picture(root.parent / "other" / "5.jpg")
     (root / "b" / "link").symlink_to(root.parent / "other")
+    (root / "b" / "loop").symlink_to(root)
     found = image_folder.find(root, SOURCE)
     assert _names(found) == [("a/1.jpg", 0), ("a/2.png", 0), ("b/3.JPEG", 1), ("b/link/5.jpg", 1)]
 
