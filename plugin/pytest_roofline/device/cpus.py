@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 VARIABLES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET", "OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS")
 """Of the environment: by these, OpenMP libraries choose how many threads run where."""
+
+INSTRUCTIONS = ("ATEN_CPU_CAPABILITY", "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
+"""Of the environment: by these, torch's kernels and its libraries do without some of the CPU's instructions."""
 
 TASKS = Path("/proc/self/task")
 
@@ -61,9 +65,9 @@ def effective_cpus() -> int:
     return max(1, allowed if quota is None else min(allowed, int(quota)))
 
 
-def variables() -> dict[str, str]:
-    """Those of `VARIABLES` that are set."""
-    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
+def variables(names: Iterable[str] = VARIABLES) -> dict[str, str]:
+    """Those of the environment's variables that are set."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def binding() -> str | None:

@@ -46,7 +46,7 @@ def describe_machine(device: torch.device, label: str | None) -> Machine:
         "cpu_governor": None,
         **cpu_frequency.settings(cpus.affinity()),
         "power_limit_w": nvml.power_limit_w() if nvml else None,
-        **cpus.variables(),
+        **cpus.variables((*cpus.VARIABLES, *cpus.INSTRUCTIONS)),
     }
     reasons = {
         "power_limit_w": nvml.missing.get("power_limit_w") if nvml else no_nvml,

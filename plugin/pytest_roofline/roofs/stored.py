@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_roofline.device.cpus import INSTRUCTIONS
 from roofline.files.writing import write_text
 from roofline.schema.amounts import usable
 from roofline.schema.record_json import RecordError, from_json, to_json
@@ -48,18 +50,27 @@ def _in_home(path: Path) -> Path:
         ) from error
 
 
+def key_of(machine: Machine) -> str:
+    """Tell whose roofs are the same: the machine's fingerprint and, of a CPU, the number of torch's threads and the
+    variables that keep its kernels from some of the instructions.
+    """
+    if machine.device.kind != "cpu":
+        return machine.fingerprint
+    kept_from = {name: machine.limits[name] for name in INSTRUCTIONS if name in machine.limits}
+    digest = "-" + hashlib.sha256(json.dumps(kept_from).encode()).hexdigest()[:8] if kept_from else ""
+    return f"{machine.fingerprint}-{machine.threads.get('intra_op')}threads{digest}"
+
+
 @dataclass(frozen=True, slots=True)
 class KeptRoofs:
-    """The file with one machine's roofs. A CPU's roofs depend on the threads, so each number has a file of its own."""
+    """The file with one machine's roofs, by `key_of`."""
 
     path: Path
 
     @classmethod
     def of(cls, machine: Machine) -> KeptRoofs:
         """:raises CacheError: there is no cache folder."""
-        threads = machine.threads.get("intra_op")
-        suffix = f"-{threads}threads" if machine.device.kind == "cpu" else ""
-        return cls(folder() / "roofs" / f"{machine.fingerprint}{suffix}.json")
+        return cls(folder() / "roofs" / f"{key_of(machine)}.json")
 
     def read(self) -> tuple[Roof, ...]:
         """What was kept, each marked with the file. A file that is absent or damaged holds none.

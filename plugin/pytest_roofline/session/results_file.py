@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_roofline.measuring.plan import Measured
+from pytest_roofline.roofs.stored import key_of
 from pytest_roofline.workload.own_model import Scalar, scalar
 from roofline.files.decoding import ReadError
 from roofline.files.writing import sync_folder, write_text
@@ -26,7 +27,7 @@ from roofline.results.reader import read_file
 from roofline.schema.amounts import usable
 from roofline.schema.record import KEY, Case
 from roofline.schema.record_json import strict
-from roofline.schema.session import Roof
+from roofline.schema.session import Machine, Roof
 
 
 class ResultsError(RuntimeError):
@@ -243,13 +244,12 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
     return commit[:8] + ("-dirty" if commit_info.get("dirty") else "")
 
 
-def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -> tuple[Roof, ...]:
-    """Every roof as it was measured last on the machine with this fingerprint, marked with the file it stands in.
+def last_roofs(folder: Path, here: Machine) -> tuple[Roof, ...]:
+    """Every roof as it was measured last on a machine of the same `key_of`, marked with the file it stands in.
 
     What was measured under a profiler is no roof of the machine, and a link is one of the ranks that measured it.
-
-    :param cpu_threads: of a CPU, those of torch: roofs measured with another number of them are left out.
     """
+    key = key_of(here)
     found: dict[tuple[str, str], Roof] = {}
     try:
         paths = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
@@ -261,9 +261,7 @@ def last_roofs(folder: Path, fingerprint: str, cpu_threads: int | None = None) -
         except ReadError:
             continue  # another tool's file, or one that is still empty
         machine, session = result.machine, result.session
-        if machine is None or session is None or machine.fingerprint != fingerprint or result.is_profiled:
-            continue
-        if cpu_threads not in (None, machine.threads.get("intra_op")):
+        if machine is None or session is None or key_of(machine) != key or result.is_profiled:
             continue
         for roof in session.roofs:
             if roof.source == "measured" and roof.kind != "link" and roof.from_file is None and usable(roof.value):

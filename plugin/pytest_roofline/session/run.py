@@ -139,8 +139,7 @@ class Run:
         folder = self.options.results
         if folder is None:
             return
-        threads = self.machine.threads.get("intra_op") if self.machine.device.kind == "cpu" else None
-        self.roofs.earlier = results_file.last_roofs(folder, self.machine.fingerprint, threads)
+        self.roofs.earlier = results_file.last_roofs(folder, self.machine)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
         self.results_path = self.file.path
 

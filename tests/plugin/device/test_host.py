@@ -79,12 +79,15 @@ def test_this_machine() -> None:
     assert found.missing["limits.power_limit_w"] == "no NVML for this device"
 
 
-def test_variables_that_bind_threads_stand_with_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_bind_threads_or_withhold_instructions_stand_with_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As they are set; those that aren't are left out."""
     monkeypatch.setenv("OMP_PLACES", "cores")
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
     monkeypatch.delenv("KMP_AFFINITY", raising=False)
     limits = host.describe_machine(torch.device("cpu"), None).limits
-    assert limits["OMP_PLACES"] == "cores"
+    assert (limits["OMP_PLACES"], limits["ATEN_CPU_CAPABILITY"]) == ("cores", "default")
     assert "KMP_AFFINITY" not in limits
 
 
