@@ -16,7 +16,7 @@ from roofline.report.page.cells import table_data
 from roofline.report.page.compact import compacted
 from roofline.report.page.page_files import write_page
 from roofline.results.reader import read
-from roofline.schema.record import Rounds
+from roofline.schema.record import Flag, Rounds
 from roofline.show.tables import seconds, share, words
 from roofline.text.units import scaled
 from tests.roofline import build
@@ -41,7 +41,11 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("page")
     read = Rounds(steps=1, wall_s=(0.5, 0.5), power_w=(200.0, 210.0), temperature_c=(60.0, 61.0))
     records = [
-        build.record(case=build.case(model="slow"), timing=build.timing(0.5, rounds=read)),
+        build.record(
+            case=build.case(model="slow"),
+            timing=build.timing(0.5, rounds=read),
+            flags=(Flag(name="drift", evidence="a sentence that no narrow window has room for beside other columns"),),
+        ),
         build.record(case=build.case(model=HOSTILE, batch=8), timing=build.timing(0.02)),
         build.record(case=build.case(model="fast", mode="infer"), timing=build.timing(0.01)),
     ]
@@ -322,8 +326,8 @@ def test_axe_finds_no_serious_fault(shown: sync_api.Page) -> None:
     assert found == []
 
 
-def test_charts_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
-    """Drawn anew where it changes, with no name cut off."""
+def test_charts_and_evidence_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
+    """Charts are drawn anew where it changes, with no name cut off; the cells of a row with a sentence are stacked."""
     before = shown.viewport_size
     for width in (900, 400):
         shown.set_viewport_size({"width": width, "height": 720})
@@ -333,4 +337,5 @@ def test_charts_are_as_wide_as_the_window(shown: sync_api.Page) -> None:
         }""")
         roof = shown.locator(".chart .annotation-text", has_text="fp32").first
         assert roof.evaluate("name => name.getBoundingClientRect().right") <= width
+    assert shown.locator("#overview .scroll").first.evaluate("one => one.scrollWidth <= one.clientWidth")
     shown.set_viewport_size(before)

@@ -7,6 +7,8 @@ const MOST_ROWS = 1000;
 const LEAST_TO_FILTER = 8;
 // Characters of a text, such as a time or a range, that stays in one line.
 const SHORT = 16;
+// Characters of a sentence: where the last column has some, a narrow window stacks the cells of a row.
+const SENTENCE = 40;
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -123,16 +125,18 @@ function tableOf(data, { label, open = null, opens = "case", first = MOST_ROWS }
 
   function cellOf(row, index) {
     const column = data.columns[index];
-    const short = data.shown[row][index].length <= SHORT;
-    const cell = element("td", { class: `${column.right ? "right" : "words"}${short ? " short" : ""}` });
+    const text = data.shown[row][index];
+    const cell = element("td", {
+      class: `${column.right ? "right" : "words"}${text.length <= SHORT ? " short" : ""}`, "data-title": text === "-" ? null : column.title,
+    });
     const number = data.opens?.[row] ?? null;
     if (open && index === opening && number !== null) {
-      const button = element("button", { type: "button", class: "plain", text: data.shown[row][index] });
+      const button = element("button", { type: "button", class: "plain", text });
       button.addEventListener("click", () => open(number));
       cell.classList.add("opens");
       cell.append(button);
     } else {
-      cell.textContent = data.shown[row][index];
+      cell.textContent = text;
     }
     return cell;
   }
@@ -147,7 +151,8 @@ function tableOf(data, { label, open = null, opens = "case", first = MOST_ROWS }
     count.textContent = `${shown.length} of ${data.shown.length} rows${shown.length > most ? `, the first ${most} here` : ""}`;
   }
 
-  const table = element("table", { "aria-label": label }, element("thead", {}, top), body);
+  const stacks = data.shown.some((row) => row.at(-1).includes(" ") && row.at(-1).length > SENTENCE);
+  const table = element("table", { "aria-label": label, class: stacks && "stacks" }, element("thead", {}, top), body);
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
   const whole = element("div", {}, scroll);
   if (data.shown.length > first && first < MOST_ROWS) {
