@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from roofline.plots.layout import Panel, figure_of
@@ -35,13 +36,32 @@ def rows_figure(panel: Panel, title: str, height: float) -> Figure:
     return figure_of(panel, title, height=height, width=_WIDTH, left=_LEFT)
 
 
-def row_label(name: str, machine: str) -> str:
-    """A name and a machine in the room left of a row.
+def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Label rows in the room left of them.
 
-    :param machine: empty where all rows are of one.
+    :param rows: the name of each, and its machine: empty where all are of one.
     """
-    end = f" · {cut(printable(machine), _NAME // 2, _LAST)}" if machine else ""
-    return cut(printable(name), _NAME - len(end), _LAST) + end
+    machines = _cut_apart({machine for _, machine in rows}, _NAME // 2)
+    ends = {machine: f" · {short}" if machine else "" for machine, short in machines.items()}
+    names = _cut_apart({name for name, _ in rows}, _NAME - max(map(len, ends.values())))
+    return [names[name] + ends[machine] for name, machine in rows]
+
+
+def _cut_apart(texts: Collection[str], width: int) -> dict[str, str]:
+    """Cut texts to ``width`` columns. Those that would look alike are cut before their first difference instead."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(cut(printable(text), width, _LAST), []).append(text)
+    found = {}
+    for short, several in alike.items():
+        if len(several) == 1:
+            found[several[0]] = short
+        else:
+            begin = len(commonprefix(several))  # noqa: RUF071 (letters are meant)
+            rest = {text: f"…{text[begin:]}" for text in several}
+            again = _cut_apart(rest.values(), width)
+            found |= {text: again[end] for text, end in rest.items()}
+    return found
 
 
 def draw_rows(axes: Axes, labels: Sequence[str], remarks: Sequence[str], changes: Sequence[float], title: str) -> None:

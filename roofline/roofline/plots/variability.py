@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.machines import machine_names
 from roofline.model.points import Point
-from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
+from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_labels, rows_figure
 from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
 from roofline.text.units import counted
@@ -46,7 +46,7 @@ class _Session:
 class _Row:
     label: str
     median_s: float
-    sessions: tuple[_Session, ...]
+    sessions: Sequence[_Session]
 
     @property
     def changes(self) -> list[float]:
@@ -115,20 +115,19 @@ def _rows_of(points: Sequence[Point]) -> list[_Row]:
             groups.setdefault((point.machine, *point.workload), []).append(session)
     several_machines = len({one.point.machine for group in groups.values() for one in group}) > 1
     one_case = len({one.point.id for group in groups.values() for one in group}) == 1
-    rows = []
+    named: list[tuple[str, str]] = []
+    rows: list[tuple[float, Sequence[_Session]]] = []
     for group in groups.values():
         median_s = statistics.median(one.step_s for one in group)
         point = group[-1].point
         machine = names[point.machine] if several_machines else ""
         if one_case and len(group) > 1:
-            rows += [
-                _Row(row_label(one.point.result.when or one.point.result.path.name, machine), median_s, (one,))
-                for one in group
-            ]
+            named += [(one.point.result.when or one.point.result.path.name, machine) for one in group]
+            rows += [(median_s, [one]) for one in group]
         else:
-            label = machine if one_case and machine else row_label(point.id, machine)
-            rows.append(_Row(label, median_s, tuple(group)))
-    return rows
+            named.append((machine, "") if one_case and machine else (point.id, machine))
+            rows.append((median_s, group))
+    return [_Row(label, *row) for label, row in zip(row_labels(named), rows, strict=True)]
 
 
 def _session_of(point: Point) -> _Session | None:

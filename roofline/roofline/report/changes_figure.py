@@ -11,7 +11,7 @@ from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.verdict_table import sentence
-from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_label, rows_figure
+from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_labels, rows_figure
 from roofline.plots.style import FAINT, handle
 from roofline.text.units import counted, percent, signed_range
 
@@ -79,6 +79,6 @@ class _Changes:
             axes.plot([effect.ratio - 1], [place], marker, color=color, markersize=6, zorder=4)
         for place_of_line in (-self._least, self._least):
             axes.axvline(place_of_line, color=FAINT, linewidth=1, linestyle="--", zorder=1)
-        labels = [row_label(case.match.id, self._names.get(case.match.machine, "")) for case, _ in self.rows]
+        labels = row_labels([(case.match.id, self._names.get(case.match.machine, "")) for case, _ in self.rows])
         changes = [-self._least, self._least, *chain.from_iterable(ends)]
         draw_rows(axes, labels, [*map(signed_range, ends)], changes, f"change of the {self._title}")

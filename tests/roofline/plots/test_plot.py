@@ -194,6 +194,15 @@ def test_variability_keeps_the_end_of_a_long_name(tmp_path: Path) -> None:
     assert all(label.startswith("long_") and len(label) == 46 for label in labels)
 
 
+def test_variability_keeps_long_names_of_machines_apart(tmp_path: Path) -> None:
+    """Those that differ in their middle alone begin there."""
+    machines = [f"frankfurt-node-{number}-of-the-cluster-a100" for number in (1, 2)]
+    for machine in machines:
+        build.result(tmp_path / f"{machine}.json", [build.record()] * 2, on=build.machine(machine))
+    labels = [label.get_text() for label in rl.plot.variability(rl.load(tmp_path)).get_yticklabels()]
+    assert {label.partition(" · ")[2] for label in labels} == {f"…{number}-of-the-cluster-a100" for number in (1, 2)}
+
+
 def test_ticks_of_variability_say_what_they_are(tmp_path: Path) -> None:
     """Whatever step they have; and few stand on narrow axes."""
     results = _results(tmp_path, _rounds(0.1, 0.083, 0.1, 0.117))
