@@ -38,6 +38,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "points": ("read_results.result_tables:points", "Where each case stands on its roofline."),
         "metrics": ("read_results.result_tables:metrics", "Everything measured of each benchmark."),
         "ops": ("read_results.ops:ops", "Where a step's time goes, operation by operation."),
+        "pairs": ("read_results.result_tables:pairs", "Cases that differ in one thing, such as precision."),
         "machines": ("read_results.result_tables:machines", "Machines side by side: the same workload on each."),
         "scaling": ("read_results.result_tables:scaling", "What more ranks give: throughput, efficiency."),
         "plot": ("read_results.plot_report:plot", "Roofline and throughput figures of each machine."),

@@ -18,6 +18,8 @@ from roofline.timing.step_time import mostly_disturbed, throughput
 TEST = "input_pipeline"
 """``case.config["test"]`` of a step that was measured for this comparison."""
 
+_READY = ("synthetic", "given")
+
 LEAST_SLOWDOWN = 0.02
 """Beyond both margins, a loss of less than this is not worth a word."""
 
@@ -71,6 +73,11 @@ class LoaderVerdict:
         if self.loss > LEAST_SLOWDOWN and not self.significant:
             return "Input does not bound the step; the margins reached are too wide to say that the loss is one."
         return "Input does not bound the step."
+
+
+def has_ready_data(record: Record) -> bool:
+    """True if no loader feeds the case: its data are synthetic or given by the test."""
+    return record.case.data in _READY
 
 
 def verdicts(result: ResultFile) -> tuple[LoaderVerdict, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roofline.files.writing import Write, utf8, write_bytes
-from roofline.model.input_pipeline import TEST
+from roofline.model.input_pipeline import TEST, has_ready_data
 from roofline.model.speed_of_light import compiled
 from roofline.schema.record import Record
 from roofline.text.printable import printable
@@ -71,8 +71,6 @@ _NAME = 48
 
 PLAIN = ""
 """The variant of an eager case on data that lie ready, synthetic or given by the test, in torch's own layout."""
-
-_READY = ("synthetic", "given")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +141,6 @@ class Style:
             for name in self.variants
             if name in wanted
         ]
-
-
-def has_ready_data(record: Record) -> bool:
-    """True if no loader feeds the case: its data are synthetic or given by the test."""
-    return record.case.data in _READY
 
 
 def variant(record: Record) -> str:

@@ -12,8 +12,8 @@ from roofline.model.points import Point, cases, newest
 from roofline.report.costs import Cost
 from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_table
-from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.show.cases.machines_table import machines_table
+from roofline.show.cases.pairs_table import pairs_table
 from roofline.show.cases.point_tables import metrics_table, points_table
 from roofline.show.cases.roof_tables import all_roofs_table
 from roofline.show.export import as_parquet

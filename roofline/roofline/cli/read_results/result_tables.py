@@ -1,4 +1,4 @@
-"""The commands that show results: `summary`, `points`, `metrics`, `machines`, `scaling` and `env`."""
+"""The commands that show results: `summary`, `points`, `metrics`, `pairs`, `machines`, `scaling` and `env`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from roofline.cli.inputs import devices_option, read_points, read_results, resul
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.model.points import cases, points_of
+from roofline.model.points import cases, newest, points_of
 from roofline.show.cases.machines_table import machines_table
+from roofline.show.cases.pairs_table import pairs_table
 from roofline.show.cases.point_tables import metrics_table, points_table
 from roofline.show.cases.scaling_table import scaling_table
 from roofline.show.cases.summary_tables import run_tables
@@ -58,6 +59,22 @@ def metrics(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> 
     The table shows what fits; CSV and JSON have every column.
     """
     emit([metrics_table(read_points(results, devices))], output)
+
+
+@click.command()
+@results_argument
+@table_options
+@devices_option
+def pairs(results: tuple[Path, ...], output: Output, devices: DeviceTable) -> None:
+    """Hold cases against each other that differ in one thing: training against inference, compiled against eager,
+    channels last against contiguous, real against ready data, another precision against fp32.
+
+    Of several runs of one machine the newest counts.
+    """
+    table = pairs_table(newest(cases(read_points(results, devices)))[0])
+    if not table.rows:
+        raise NoData("no two cases that differ in one thing. Measure some: pytest perftests --precision fp32,amp_bf16")
+    emit([table], output)
 
 
 @click.command()

@@ -15,8 +15,8 @@ from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_table
-from roofline.report.page.parts.pairs_data import pairs_table
 from roofline.show.cases.machines_table import machines_table
+from roofline.show.cases.pairs_table import pairs_table
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.render import render
 from roofline.show.step.operation_tables import cases_table, taken_apart

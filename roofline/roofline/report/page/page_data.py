@@ -20,11 +20,11 @@ from roofline.report.page.panel.case_data import case_data, figure_names
 from roofline.report.page.panel.panels import Panels
 from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_data
-from roofline.report.page.parts.pairs_data import pairs_data
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
 from roofline.show.cases.machines_table import Row, machines_table
+from roofline.show.cases.pairs_table import PAIR_COLUMNS, pairs_of
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import parameters_of, pick
 from roofline.show.environment import environment_parts
@@ -222,9 +222,15 @@ class PageData:
                 "unknown": _unknown(points),
                 "roofline": placed,
                 "throughput": throughput,
-                "pairs": pairs_data(points, self._panels.number),
+                "pairs": self._pairs(points),
                 "roofs": table_data(roofs.displayed(), roofs.rows),
             }
+
+    def _pairs(self, points: Sequence[Point]) -> Data | None:
+        pairs = pairs_of(points)
+        return (
+            table_data(PAIR_COLUMNS, pairs, opens=[self._panels.number(one.point) for one in pairs]) if pairs else None
+        )
 
     def environments(self) -> list[list[Data]]:
         """The environment of each run; the panels of its cases have its place."""

@@ -1,5 +1,5 @@
 """Parts of the page: points come in, plain dicts go out, or a table that the report's other files have, too.
 
-`roofline_data`, `batch_data`, `pairs_data` and `sessions_data` are of a machine; `verdicts_data` of a comparison with a
-baseline; `attention_data` has what a reader should look at first.
+`roofline_data`, `batch_data` and `sessions_data` are of a machine; `verdicts_data` of a comparison with a baseline;
+`attention_data` has what a reader should look at first.
 """

@@ -1,0 +1,138 @@
+"""The table of `roofline pairs`: cases of one machine that differ in one thing, such as compilation or precision."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from roofline.model.input_pipeline import has_ready_data
+from roofline.model.machines import by_machine
+from roofline.model.points import Point
+from roofline.model.speed_of_light import compiled
+from roofline.model.throughputs import apart_by_margins
+from roofline.schema.amounts import usable
+from roofline.schema.record import Record
+from roofline.show.cases.machines_table import machine_column
+from roofline.show.columns import pick
+from roofline.show.tables import Column, Table, number, words
+from roofline.text.units import significant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    what: str
+    point: Point
+    against: Point
+
+    @property
+    def time_ratio(self) -> float | None:
+        """Step time over that of the other case."""
+        own, other = self.point.step_time_s, self.against.step_time_s
+        if own is None or other is None or not usable(own) or not usable(other):
+            return None
+        return own / other
+
+    @property
+    def apart(self) -> str | None:
+        """Whether margins tell both step times apart."""
+        ratio = self.time_ratio
+        return None if ratio is None else "yes" if apart_by_margins(ratio, self.point, self.against) else "no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """A thing in which two cases may differ: what the first is and the other isn't.
+
+    :param fields: of the case, which say it.
+    :param settings: keys of the case's ``config`` that follow from it.
+    """
+
+    is_first: Callable[[Record], bool]
+    fields: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+_KINDS: dict[str, _Kind] = {
+    "training against inference": _Kind(
+        is_first=lambda record: record.case.mode == "train", fields=("mode",), settings=("optimizer",)
+    ),
+    "compiled against eager": _Kind(is_first=compiled, settings=("compile",)),
+    "channels last against contiguous": _Kind(
+        is_first=lambda record: record.case.layout == "channels_last", fields=("layout",)
+    ),
+    "real against ready data": _Kind(
+        is_first=lambda record: not has_ready_data(record),
+        fields=("data",),
+        settings=("data", "augment", "loader", "threads"),
+    ),
+    "another precision against fp32": _Kind(
+        is_first=lambda record: record.case.precision != "fp32", fields=("precision",)
+    ),
+}
+
+_SAME = ("model", "mode", "batch", "precision", "layout", "sample_unit", "data")
+
+
+def _both(name: str, title: str) -> tuple[Column[Pair], Column[Pair]]:
+    (own,), (other,) = pick(name, of="point"), pick(name, of="against")
+    return own, replace(other, name=f"{name}_against", title=title)
+
+
+_CASE, _AGAINST = _both("case", "against")
+_STEP, _OTHER_STEP = _both("step_time_s", "the other's")
+_TIMES: tuple[Column[Pair], ...] = (
+    _STEP,
+    _OTHER_STEP,
+    number("time_ratio", "times as long", show=lambda value: f"{significant(value)}x"),
+    words("apart", "apart by margins"),
+    *pick("input_share", of="point"),
+)
+PAIR_COLUMNS: tuple[Column[Pair], ...] = (words("what"), _CASE, _AGAINST, *_TIMES)
+
+
+def pairs_table(points: Sequence[Point]) -> Table[Pair]:
+    """Make the table of the pairs of all machines.
+
+    :param points: one of each case of a machine, such as the newest.
+    """
+    rows = [pair for own in by_machine(points).values() for pair in pairs_of(own)]
+    machine = machine_column(points, of="point")
+    return Table(
+        title="Cases that differ in one thing",
+        columns=[machine, *PAIR_COLUMNS],
+        rows=rows,
+        display=[_CASE, *_TIMES, replace(_AGAINST, drop=9)],
+        section=lambda pair: f"{machine.get(pair)}: {pair.what}",
+        section_title="pair",
+    )
+
+
+def pairs_of(points: Sequence[Point]) -> list[Pair]:
+    """Find the pairs among the cases of one machine, kind by kind.
+
+    Several may be held against the same case. None of a pair has a second like it.
+    """
+    return [pair for what in _KINDS for pair in _pairs(points, what)]
+
+
+def _pairs(points: Sequence[Point], what: str) -> Iterator[Pair]:
+    kind = _KINDS[what]
+    groups: dict[tuple[object, ...], list[tuple[object, bool, Point]]] = {}
+    for point in points:
+        record = point.benchmark.record
+        if record is None or not point.valid or record.case.mode not in ("train", "infer"):
+            continue
+        case = record.case
+        alike = (getattr(case, name) for name in _SAME if name not in kind.fields)
+        settings = {name: value for name, value in case.config.items() if name not in kind.settings}
+        key = (*alike, json.dumps(settings, sort_keys=True), what != "compiled against eager" and compiled(record))
+        groups.setdefault(key, []).append(((case.precision, case.data), kind.is_first(record), point))
+    for members in groups.values():
+        others = [point for _, first, point in members if not first]
+        counts = Counter(kind for kind, first, _ in members if first)
+        if len(others) == 1:
+            for kind_of, first, point in members:
+                if first and counts[kind_of] == 1:
+                    yield Pair(what=what, point=point, against=others[0])
