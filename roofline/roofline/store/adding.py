@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -39,6 +39,11 @@ class Added:
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def files(self) -> int:
+        """Count the files that something came of."""
+        return self.runs + self.known + len(self.refused) + len(self.skipped)
+
     def __iadd__(self, other: Added) -> Added:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -55,10 +60,16 @@ class _File:
     content: bytes
 
 
-def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
+def add(
+    store: Path,
+    paths: Iterable[Path],
+    devices: DeviceTable,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Added:
     """Add files, the ``*.json`` of folders and the runs of other stores. What is there already is left alone.
 
     :param devices: published roofs, for those that were not measured.
+    :param progress: is told now and then how many files are done, of how many.
     :raises NoStoreError: ``store`` is no store, and not empty.
     :raises LacksPyarrow: pyarrow isn't installed.
     :raises ReadError: it, or another store, can't be read.
@@ -71,24 +82,27 @@ def add(store: Path, paths: Iterable[Path], devices: DeviceTable) -> Added:
     if find_spec("pyarrow") is None:
         raise LacksPyarrow(f"{shown(store)}: {LACKS_PYARROW}")
     paths = tuple(paths)
-    added = Added(skipped=folders_without_results(paths))
+    files = list(result_files(paths))
+    added = Added()
     known = frozenset() if is_new else {path.parent.name for path in run_paths(store)}
-    chunks = _chunks(_new_files(paths, known, added))
+    chunks = _chunks(_new_files(files, known, added))
     first = next(chunks, None)
     if is_new and first is not None:
         write_whole(store / MARKER, f"{VERSION}\n".encode())
     for one in in_processes(partial(_add_chunk, store, devices), chain([first] if first else [], chunks)):
         added += one
+        progress(added.files, len(files))
+    added.skipped += folders_without_results(paths)
     return added
 
 
-def _new_files(paths: Sequence[Path], known: Set[str], added: Added) -> Iterator[_File]:
+def _new_files(files: Iterable[tuple[Path, bool]], known: Set[str], added: Added) -> Iterator[_File]:
     """Yield the files that the store hasn't, each once; the others are counted.
 
     :param known: the ids of the runs in the store.
     """
     yielded: set[str] = set()
-    for path, named in result_files(paths):
+    for path, named in files:
         try:
             content = content_of_result(path)
         except ReadError as error:
@@ -115,7 +129,7 @@ def _chunks(files: Iterator[_File]) -> Iterator[list[_File]]:
         yield chunk
 
 
-def _add_chunk(store: Path, devices: DeviceTable, files: Sequence[_File]) -> Added:
+def _add_chunk(store: Path, devices: DeviceTable, files: Iterable[_File]) -> Added:
     """Read files, and write a batch for each machine and day."""
     added = Added()
     partitions: dict[str, list[Run]] = {}

@@ -210,6 +210,17 @@ def test_many_files_are_added_by_several_processes(run: Run, tmp_path: Path, mon
     assert count(run, tmp_path / "store") == 3
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_how_far_it_is_shows_at_a_terminal(
+    run: Run, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """In a log the line that tells what was added is all."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    code, out, err = run("store", "add", tmp_path / "store", results)
+    assert (code, out, "2/2" in err, len(err.splitlines()) == 1) == (0, "", terminal, not terminal)
+
+
 def test_what_cannot_be_read_does_not_keep_out_the_rest(run: Run, one: Path, tmp_path: Path) -> None:
     """The exit code says that something that was named is missing."""
     code, _, err = run("store", "add", tmp_path / "store", tmp_path / "none.json", one)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,6 +42,22 @@ def _failures(written: Path) -> Iterator[None]:
         raise unwritable(shown(written), error) from error
 
 
+@contextmanager
+def _progress(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Show at a terminal, on standard error, how many of all files are done, and for how long.
+
+    :returns: what is to be told both numbers.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeElapsedColumn())
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, all_of_them: progress.update(task, completed=done, total=all_of_them)
+
+
 @click.group()
 def store() -> None:
     """Keep very many results: a Parquet data set by machine and day, which SQL asks, and every command reads."""
@@ -59,8 +76,8 @@ def add(store: Path, results: tuple[Path, ...], devices: DeviceTable) -> None:
 
     Exit code: 0 all is in the store, 3 some of what was named can't be read.
     """
-    with _failures(store):
-        added = add_files(store, results, devices)
+    with _failures(store), _progress("adding") as progress:
+        added = add_files(store, results, devices, progress)
     for line in (*(f"skipped {reason}" for reason in added.skipped), *added.notes):
         tell(line)
     known = f"; {counted(added.known, 'run')} there already" if added.known else ""
