@@ -2,15 +2,14 @@
 
 An entry of the same machine and exactly the same case is replaced where it stands; a new one comes at the end. So the
 same sessions give the same file, and a pull request shows what changed. Machines may share a label: the fingerprint
-tells them apart, and an entry that has none is of any machine with its label.
+tells them apart. An entry that has none is of any machine with its label, and stays.
 """
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 
 from roofline.expectations.locking import Locked
 from roofline.schema.expected import ANY, FLOORS, Expected
@@ -30,27 +29,13 @@ def text_of(locked: Sequence[Locked], before: str = "", where: str = "") -> str:
 
     :param before: its text until now; empty where there is none.
     :param where: its name, for messages.
-    :raises ExpectedFileError: what stands there can't be read, or not taken apart, or the new text couldn't be read.
+    :raises ExpectedFileError: what stands there can't be read, or not taken apart.
     """
     head, blocks = _taken_apart(before, where) if before.strip() else (_HEAD, [])
     new = {_key(one.expected): _block(one) for one in locked}
-    there = {key for key, _ in blocks}
-    kept = [new.pop(_successor(key, new, there), text) for key, text in blocks]
-    parts = [head, *kept, *new.values()]
-    text = "\n\n".join(part.strip("\n") for part in parts if part.strip("\n")) + "\n"
-    _refuse_unreadable(text, where)
-    return text
-
-
-def _refuse_unreadable(text: str, where: str) -> None:
-    """A text that can't be read must never take the place of one that can."""
-    try:
-        parse(text, where)
-    except ExpectedFileError as error:
-        raise ExpectedFileError(
-            f"{where}: left as it was: with the new entries it couldn't be read any more ({error}). Lock into another"
-            " file."
-        ) from error
+    kept = [new.pop(key, text) for key, text in blocks]
+    parts = (part.strip("\n") for part in (head, *kept, *new.values()))
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 _Key = tuple[str, str, str]
@@ -59,14 +44,6 @@ _Key = tuple[str, str, str]
 
 def _key(expected: Expected) -> _Key:
     return (expected.device, expected.case, expected.fingerprint)
-
-
-def _successor(of: _Key, new: Iterable[_Key], there: AbstractSet[_Key]) -> _Key:
-    """The key of the new entry that replaces an old one: its own, or, where it has no fingerprint, that of the first
-    machine of its label which has no entry there.
-    """
-    device, case, fingerprint = of
-    return next((key for key in new if fingerprint == ANY and key[:2] == (device, case) and key not in there), of)
 
 
 def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[_Key, str]]]:
@@ -121,15 +98,8 @@ _OF = ("device", "fingerprint", "case", "workload_hash")
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are among its own, but for the halves in which JSON writes what is above
-    U+FFFF. What can't be seen is escaped: TOML refuses U+007F as it is, and a reader would miss the others.
+    """Write a TOML basic string: JSON's, in which what can't be seen is escaped. TOML refuses U+007F as it is, and a
+    reader would miss the others.
     """
-    return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
-
-
-def _escaped(one: str) -> str:
-    return f"\\u{ord(one):04X}" if ord(one) <= _LAST_OF_FOUR else f"\\U{ord(one):08X}"
-
-
-_LAST_OF_FOUR = 0xFFFF
-"""The last character whose number has four hexadecimal digits."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in quoted)
