@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from roofline.ab.worktrees import GitError, Repository
@@ -76,42 +77,11 @@ class Side:
         return os.path.abspath(entry)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideOptions:
-    """The options of ``roofline ab`` that say what is compared."""
-
-    base: str | None = None
-    new: str | None = None
-    base_path: Path | None = None
-    new_path: Path | None = None
-    base_python: str | None = None
-    new_python: str | None = None
-
-    def __post_init__(self) -> None:
-        """:raises WrongOptions: no two sides."""
-        if self.base is not None and self.base_path is not None:
-            raise WrongOptions("--base and --base-path: give a revision or a folder, not both.")
-        for flag, new, base in (("", self.new, self.base), ("-path", self.new_path, self.base_path)):
-            if new is not None and base is None:
-                raise WrongOptions(f"--new{flag} needs --base{flag}: what is it compared with?")
-        if all(one is None for one in (self.base, self.base_path, self.base_python, self.new_python)):
-            raise WrongOptions(
-                "nothing to compare: give --base REV (with --new REV, or the working tree as it is), or "
-                "--base-path DIR, or --base-python PY and --new-python PY."
-            )
-
-
 def check_arguments(arguments: Sequence[str]) -> None:
     """Look at pytest's arguments before any process is started.
 
-    :raises WrongOptions: they choose the tests by what an earlier run left behind, or run them beside each other.
+    :raises WrongOptions: they run the tests beside each other.
     """
-    by_run = next((argument for argument in arguments if argument in _BY_THE_RUN_BEFORE), None)
-    if by_run is not None:
-        raise WrongOptions(
-            f"{by_run}: both sides are to run the same tests in the same order, and by it these hang on how an earlier "
-            "run ended. Leave it out, and name the tests."
-        )
     flag = _DISTRIBUTES.search(" ".join(("", *arguments, "")))
     if flag is not None:
         raise WrongOptions(
@@ -123,51 +93,69 @@ def check_arguments(arguments: Sequence[str]) -> None:
 _DISTRIBUTES = re.compile(r" (-n|--numprocesses|--dist)[ =]?+(?!(?:0|no) )")
 """pytest-xdist's flags, but for the values by which they do nothing, though an ini file asked for it."""
 
-_BY_THE_RUN_BEFORE = frozenset(
-    {
-        *("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first"),
-        *("--sw", "--stepwise", "--sw-skip", "--stepwise-skip", "--sw-reset", "--stepwise-reset"),
-    }
-)
-"""pytest's flags for it, which takes no shortened ones."""
-
 
 @contextmanager
-def two_sides(options: SideOptions, here: Path, folder: Path) -> Iterator[dict[SideName, Side]]:
-    """The sides, with their trees, until the block is left.
+def two_sides(
+    here: Path,
+    folder: Path,
+    *,
+    base: str | None = None,
+    new: str | None = None,
+    base_path: Path | None = None,
+    new_path: Path | None = None,
+    base_python: str | None = None,
+    new_python: str | None = None,
+) -> Iterator[dict[SideName, Side]]:
+    """Make the sides that the options of ``roofline ab`` name, with their trees, until the block is left.
 
     :param here: the folder in which the program runs.
     :param folder: an empty one for trees.
-    :raises WrongOptions: no such interpreter.
+    :raises WrongOptions: they name no two sides, or no such interpreter.
     :raises CannotMeasure: no repository, no such revision or folder, or twice the same.
     """
+    if base is not None and base_path is not None:
+        raise WrongOptions("--base and --base-path: give a revision or a folder, not both.")
+    for flag, of_new, of_base in (("", new, base), ("-path", new_path, base_path)):
+        if of_new is not None and of_base is None:
+            raise WrongOptions(f"--new{flag} needs --base{flag}: what is it compared with?")
+    if all(one is None for one in (base, base_path, base_python, new_python)):
+        raise WrongOptions(
+            "nothing to compare: give --base REV (with --new REV, or the working tree as it is), or --base-path DIR, or"
+            " --base-python PY and --new-python PY."
+        )
     here = Path(os.path.realpath(here))
-    pythons = _program("--base-python", options.base_python), _program("--new-python", options.new_python)
+    pythons = _program("--base-python", base_python), _program("--new-python", new_python)
     with ExitStack() as stack:
         try:
-            if options.base is not None:
-                base, new = _of_revisions(options.base, options.new, pythons, here, folder, stack)
-            elif options.base_path is not None:
-                base, new = _of_folders(options.base_path, options.new_path, pythons, here)
+            if base is not None:
+                trees = _revisions(base, new, here, folder, stack, one_python=pythons[0] == pythons[1])
+            elif base_path is not None:
+                trees = [_folder(str(base_path), base_path), _folder(str(new_path or "this folder"), new_path or here)]
             else:
-                base, new = _of_pythons(pythons, here)
+                trees = [_folder(python, _top(here), below=here) for python in pythons]
         except GitError as error:
             raise CannotMeasure(str(error)) from error
-        if (base.root, base.python) == (new.root, new.python):
+        sides = {name: tree(name=name, python=python) for name, tree, python in zip(SIDES, trees, pythons, strict=True)}
+        one, other = sides.values()
+        if (one.root, one.python) == (other.root, other.python):
             raise CannotMeasure(
-                f"both sides are the same: {base.what}. To try the gate on unchanged code: roofline selftest"
+                f"both sides are the same: {one.what}. To try the gate on unchanged code: roofline selftest"
             )
-        yield {"base": base, "new": new}
+        yield sides
 
 
-def _of_revisions(
-    base: str, new: str | None, pythons: tuple[str, str], here: Path, folder: Path, stack: ExitStack
-) -> list[Side]:
+_Tree = partial[Side]
+"""A side without its name and its interpreter."""
+
+
+def _revisions(
+    base: str, new: str | None, here: Path, folder: Path, stack: ExitStack, *, one_python: bool
+) -> list[_Tree]:
     repository = Repository(here)
     top = repository.top
     ids = repository.find(base), repository.find(new or "HEAD")
     commits = ids[0][:8], repository.present() if new is None else ids[1][:8]
-    if commits[0] == commits[1] and pythons[0] == pythons[1]:
+    if commits[0] == commits[1] and one_python:
         what = "the working tree, which has no changes," if new is None else f"--new {new}"
         raise CannotMeasure(
             f"--base {base} and {what} are the same commit {commits[0]}: there is nothing to compare. "
@@ -176,35 +164,26 @@ def _of_revisions(
     roots = [stack.enter_context(repository.worktree(ids[0], folder / "base"))]
     roots.append(top if new is None else stack.enter_context(repository.worktree(ids[1], folder / "new")))
     below = here.relative_to(top)
-    for root, revision in zip(roots, (base, new), strict=True):
+    trees = []
+    for root, what, commit in zip(roots, (base, new or "the working tree"), commits, strict=True):
         if not (root / below).is_dir():
-            raise CannotMeasure(f"{revision} has no folder {below}. Run it from one that is in both revisions.")
-    return [
-        Side(name=name, what=what, root=root, folder=root / below, tree=top, python=python, commit=commit)
-        for name, what, root, python, commit in zip(
-            SIDES, (base, new or "the working tree"), roots, pythons, commits, strict=True
-        )
-    ]
+            raise CannotMeasure(f"{what} has no folder {below}. Run it from one that is in both revisions.")
+        trees.append(_Tree(Side, what=what, root=root, folder=root / below, tree=top, commit=commit))
+    return trees
 
 
-def _of_folders(base: Path, new: Path | None, pythons: tuple[str, str], here: Path) -> list[Side]:
-    roots = [Path(os.path.realpath(path)) for path in (base, new or here)]
-    whats = (str(base), str(new or "this folder"))
-    return [
-        Side(name=name, what=what, root=root, folder=root, tree=root, python=python, commit=_commit(root))
-        for name, what, root, python in zip(SIDES, whats, roots, pythons, strict=True)
-    ]
+def _folder(what: str, path: Path, below: Path | None = None) -> _Tree:
+    """:param below: where pytest is started. Default: in the folder itself."""
+    root = Path(os.path.realpath(path))
+    return _Tree(Side, what=what, root=root, folder=below or root, tree=root, commit=_commit(root))
 
 
-def _of_pythons(pythons: tuple[str, str], here: Path) -> list[Side]:
+def _top(folder: Path) -> Path:
+    """Find the top of the folder's repository; the folder itself where it is in none."""
     try:
-        root = Repository(here).top
+        return Repository(folder).top
     except GitError:
-        root = here
-    return [
-        Side(name=name, what=python, root=root, folder=here, tree=root, python=python, commit=_commit(root))
-        for name, python in zip(SIDES, pythons, strict=True)
-    ]
+        return folder
 
 
 def _commit(root: Path) -> str:

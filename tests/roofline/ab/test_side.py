@@ -14,7 +14,6 @@ import pytest
 from roofline.ab.side import (
     CannotMeasure,
     Side,
-    SideOptions,
     WrongOptions,
     check_arguments,
     two_sides,
@@ -34,7 +33,7 @@ def project(tmp_path: Path) -> Project:
 
 def prepared(here: Path, trees: Path, **asked: Any) -> tuple[Side, Side]:
     trees.mkdir(exist_ok=True)
-    with two_sides(SideOptions(**asked), here, trees) as sides:
+    with two_sides(here, trees, **asked) as sides:
         assert all(side.folder.is_dir() for side in sides.values())
         return sides["base"], sides["new"]
 
@@ -82,14 +81,6 @@ def test_what_is_no_question_is_refused(asked: dict[str, Any], message: str, tmp
     """Before anything is checked out."""
     with pytest.raises(WrongOptions, match=re.escape(message)):
         prepared(tmp_path, tmp_path / "trees", **asked)
-
-
-@pytest.mark.parametrize("flag", ["--lf", "--last-failed", "--ff", "--nf", "--sw", "--stepwise-skip"])
-def test_tests_that_an_earlier_run_chose_are_refused(flag: str) -> None:
-    """Each process would choose by itself, and nothing would say so; what has such a name inside is another flag."""
-    check_arguments(["perftests", "-k", "lf", "--lfnf=all"])
-    with pytest.raises(WrongOptions, match=f"^{flag}: both sides are to run the same tests .* name the tests\\.$"):
-        check_arguments(["perftests", flag])
 
 
 @pytest.mark.parametrize(

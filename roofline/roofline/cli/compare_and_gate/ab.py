@@ -11,7 +11,7 @@ import click
 
 from roofline.ab import turns_file
 from roofline.ab.measuring_in_turns import Rules, measure_in_turns
-from roofline.ab.side import SideOptions, check_arguments, two_sides
+from roofline.ab.side import check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
 from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
 from roofline.cli.console import NoData, tell
@@ -60,7 +60,7 @@ def ab(
             try_to_write(output.path)
         if results is not None:
             turns_file.try_to_write(results)
-        with two_sides(SideOptions(**given), Path.cwd(), folder) as sides:
+        with two_sides(Path.cwd(), folder, **given) as sides:
             result = measure_in_turns(sides, arguments, rules, folder, os.environ, tell)
     outcome = judge(found_in(result), allow_removed=allow_removed, strict=strict)
     table = verdict_table(result, outcome.exit_code)
