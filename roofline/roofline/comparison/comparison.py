@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from roofline.comparison.comparison_settings import Settings
-from roofline.comparison.effects.common_factor import CommonFactor, common_factor
+from roofline.comparison.effects.common_factor import CommonFactor, TwoSides, common_factor
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange, judge_exact
 from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge_effects
-from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, JudgedCase, Outcome
+from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, Outcome, matched_case
 from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
@@ -102,12 +100,13 @@ def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None =
     :raises ReadError: by roof, a side of several machines.
     """
     matching = match(base, new, settings.by)
-    family = [JudgedCase(case, settings) for case in matching.cases if case.standing == "matched"]
+    family = [matched_case(case, settings) for case in matching.cases if case.standing == "matched"]
     earlier = earlier or Earlier()
     used = _judged_by(earlier.learned, family)
     common = _common(family, settings, matching.cases, used)
-    cases = [_not_judged(case, settings) for case in matching.cases if case.standing != "matched"]
-    cases += [one.compared(verdict) for one, verdict in zip(family, _verdicts(family, settings), strict=True)]
+    for case, verdict in zip(family, _verdicts(family, settings), strict=True):
+        case.decide(verdict, settings.by)
+    cases = [*(_not_judged(case, settings) for case in matching.cases if case.standing != "matched"), *family]
     return Comparison(
         settings=settings,
         cases=tuple(sorted(cases, key=_worst_first)),
@@ -122,7 +121,7 @@ def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None =
 
 
 def _judged_by(
-    learned: Mapping[MachineIdentity, Learned], family: Sequence[JudgedCase]
+    learned: Mapping[MachineIdentity, Learned], family: Sequence[Compared]
 ) -> dict[MachineIdentity, Learned]:
     """Let the cases take what was learned of their machines, where their sessions scatter no more than that."""
     used: dict[MachineIdentity, Learned] = {}
@@ -136,23 +135,23 @@ def _judged_by(
     return used
 
 
-def _verdicts(family: Sequence[JudgedCase], settings: Settings) -> Sequence[Verdict]:
-    scattering = [(one.effect, one.least) for one in family if isinstance(one.effect, Effect)]
-    exact = [judge_exact(one.effect, one.least) for one in family if isinstance(one.effect, ExactChange)]
-    effects, least = [effect for effect, _ in scattering], [least for _, least in scattering]
-    # A figure either scatters or doesn't: one of them is empty.
-    return exact or judge_effects(effects, least, [settings.confidence] * len(effects))
+def _verdicts(family: Sequence[Compared], settings: Settings) -> Sequence[Verdict]:
+    """Judge all of one figure, which either scatters or doesn't."""
+    known = [(one.effect, one.least) for one in family if one.least is not None]
+    exact = [judge_exact(effect, least) for effect, least in known if isinstance(effect, ExactChange)]
+    effects = [effect for effect, _ in known if isinstance(effect, Effect)]
+    return exact or judge_effects(effects, [least for _, least in known], [settings.confidence] * len(known))
 
 
 def _common(
-    family: Sequence[JudgedCase],
+    family: Sequence[Compared],
     settings: Settings,
     matches: Sequence[MatchedCase],
     learned: Mapping[MachineIdentity, Learned],
 ) -> dict[MachineIdentity, CommonFactor]:
     """The change that the cases of each machine share. Each case of them gets its own beside it."""
     assumed = FIGURES[settings.figure].prior
-    by_machine: dict[MachineIdentity, list[JudgedCase]] = {}
+    by_machine: dict[MachineIdentity, list[Compared]] = {}
     for one in family if assumed is not None else ():
         by_machine.setdefault(one.match.machine, []).append(one)
     found: dict[MachineIdentity, CommonFactor] = {}
@@ -160,7 +159,7 @@ def _common(
         prior = learned[machine].prior if machine in learned else assumed
         assert prior is not None
         factor = common_factor(
-            [one.sessions for one in cases],
+            [_by_session(one.match) for one in cases],
             prior,
             settings.least_effect,
             settings.confidence,
@@ -171,6 +170,15 @@ def _common(
             for place, (one, own) in enumerate(zip(cases, factor.own, strict=True)):
                 one.own, one.apart = own, place in factor.apart
     return found
+
+
+def _by_session(case: MatchedCase) -> TwoSides:
+    """What each session of either side says, by its file."""
+    base, new = (
+        {seen.run.file: seen.observation for seen in side if seen.observation is not None}
+        for side in (case.base, case.new)
+    )
+    return base, new
 
 
 def _disturbed_share(matches: Sequence[MatchedCase]) -> float:
@@ -196,7 +204,6 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
     for path in settings.learn_from:
         if not _exists(path):
             raise ReadError(f"nothing to learn from: {path} doesn't exist.")
-    base, new = [_plain(path) for path in base], [_plain(path) for path in new]
     of_new = read_side(new, settings.by, devices, figure=settings.figure)
     files = frozenset(real_path(path) for path, _ in result_files(new))
     of_base = read_side(base, settings.by, devices, without=files, others=of_new.sessions, figure=settings.figure)
@@ -211,19 +218,12 @@ def _exists(path: Path) -> bool:
     return path.exists() or is_stored(path) or is_store(path)
 
 
-def _plain(path: Path) -> Path:
-    """Without ``..``, as messages show it; but for where that leads elsewhere, as it may behind a link."""
-    plain = Path(os.path.normpath(path))
-    return plain if plain.exists() and plain.samefile(path) else path
-
-
 def how_to_make(path: Path) -> str:
     """A sentence with the command that makes a baseline."""
     if path.suffix == ".json":
         command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
     else:
-        folder = "FOLDER" if path.exists() and not path.is_dir() else shlex.quote(str(path))
-        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={folder}"
+        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={shlex.quote(str(path))}"
     return f"Make one on this machine, of code that is good: {command}"
 
 
@@ -234,7 +234,7 @@ def _worst_first(case: Compared) -> tuple[int, float, str]:
 
 def _not_judged(case: MatchedCase, settings: Settings) -> Compared:
     assert case.standing != "matched"
-    found = partial(Compared, match=case, figure=settings.figure)
     if case.standing == "disturbed":
-        return found(outcome="inconclusive", why=f"{case.why}; measure again on a quieter machine")
-    return found(outcome=case.standing, why=case.why)
+        why = f"{case.why}; measure again on a quieter machine"
+        return Compared(match=case, outcome="inconclusive", why=why, figure=settings.figure)
+    return Compared(match=case, outcome=case.standing, why=case.why, figure=settings.figure)

@@ -6,11 +6,9 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from roofline.comparison.comparison_settings import Settings
-from roofline.comparison.effects.common_factor import TwoSides
 from roofline.comparison.effects.effect import Effect, Prior, effect_of
 from roofline.comparison.effects.exact import ExactChange, exact_change
 from roofline.comparison.effects.verdict import Verdict
@@ -18,7 +16,7 @@ from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import changed_roofs
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
 from roofline.comparison.sides.matching import MatchedCase
-from roofline.comparison.sides.session_observations import SessionResult
+from roofline.comparison.sides.session_observations import By, SessionResult
 from roofline.text.units import significant, some_of
 
 BIMODAL_SHARE = 0.5
@@ -53,7 +51,7 @@ class SideSummary:
     slowest_round: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Compared:
     """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
 
@@ -86,78 +84,36 @@ class Compared:
         named = "" if self.figure == "step_time" else f" ({FIGURES[self.figure].title})"
         return f"{self.outcome}{named}"
 
-
-def measured(summary: SideSummary, side: Sequence[SessionResult], figure: FigureName) -> str:
-    """The figure of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
-    it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
-    """
-    value, file = FIGURES[figure].show(summary.value), side[0].run.file
-    if len(side) == 1:
-        return f"{value} in {file}"
-    return f"{value} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
-
-
-class JudgedCase:
-    """A matched case on its way to its verdict. ``own`` and ``apart`` are those of `Compared`."""
-
-    def __init__(self, case: MatchedCase, settings: Settings) -> None:
-        self.match, self._settings, self._figure = case, settings, FIGURES[settings.figure]
-        self._base, self._new = _summary(case.base), _summary(case.new)
-        self.least = max(settings.least_effect, settings.floor_s / self._base.value)
-        self.own: Effect | None = None
-        self.apart = False
-        self.judge_by(self._figure.prior)
-
     def judge_by(self, prior: Prior | None) -> None:
         """Take what is known of the case's scatter from ``prior``; None for a figure that has none."""
-        before, now = _observations(self.match.base), _observations(self.match.new)
-        self.effect: Effect | ExactChange
+        before, now = map(_observations, (self.match.base, self.match.new))
         self.effect = exact_change(before, now) if prior is None else effect_of(before, now, prior)
 
-    @property
-    def sessions(self) -> TwoSides:
-        """What each session of either side says, by its file."""
-        base, new = (
-            {seen.run.file: seen.observation for seen in side if seen.observation is not None}
-            for side in (self.match.base, self.match.new)
-        )
-        return base, new
-
-    def compared(self, verdict: Verdict) -> Compared:
-        found = partial(
-            Compared,
-            match=self.match,
-            least=self.least,
-            effect=self.effect,
-            base=self._base,
-            new=self._new,
-            figure=self._settings.figure,
-            own=self.own,
-            apart=self.apart,
-        )
+    def decide(self, verdict: Verdict, by: By) -> None:
+        """Take the verdict, unless something beside the effect is in its way."""
         if (bimodal := self._bimodal()) is not None:
-            return found(outcome="inconclusive", why=bimodal)
-        if verdict.kind == "same" and any(one.side == "new" for one in self.match.missing):
-            why = f"no difference that matters, but not in every session: {self.match.why_missing}"
-            return found(outcome="inconclusive", why=why)
-        if verdict.kind in ("slower", "faster") and (changed := self._changed_roofs()) is not None:
-            return found(outcome="not comparable", why=changed)
-        return found(
-            outcome=self._figure.outcome(verdict.kind),
-            why=verdict.why,
-            by_figures=verdict.by_figures,
-            more_sessions=verdict.more_sessions,
-        )
+            self.outcome, self.why = "inconclusive", bimodal
+        elif verdict.kind == "same" and any(one.side == "new" for one in self.match.missing):
+            self.outcome = "inconclusive"
+            self.why = f"no difference that matters, but not in every session: {self.match.why_missing}"
+        elif verdict.kind in ("slower", "faster") and by == "roof" and (changed := self._changed_roofs()) is not None:
+            self.outcome, self.why = "not comparable", changed
+        else:
+            self.outcome, self.why = FIGURES[self.figure].outcome(verdict.kind), verdict.why
+            self.by_figures, self.more_sessions = verdict.by_figures, verdict.more_sessions
 
     def _changed_roofs(self) -> str | None:
         """Why a difference by roof is that of the roofs; None where the step times differ, too."""
-        changed = math.log(self._new.value / self._base.value)
-        if self._settings.by == "time" or abs(changed) >= math.log1p(self.least):
+        assert self.base is not None
+        assert self.new is not None
+        assert self.least is not None
+        changed = self.new.value / self.base.value
+        if abs(math.log(changed)) >= math.log1p(self.least):
             return None
         if not changed_roofs([one.run for one in self.match.base], [one.run for one in self.match.new]):
             return None
         return (
-            f"the roofs changed, not the case: its step time differs by {significant(100 * math.expm1(changed))} %."
+            f"the roofs changed, not the case: its step time differs by {significant(100 * (changed - 1))} %."
             " Compare times (--by time), or measure both sides again on an idle machine"
         )
 
@@ -167,11 +123,31 @@ class JudgedCase:
         They can where every round of one side took longer than any of the other: whichever cluster is meant.
         """
         base, new = self.match.base, self.match.new
+        assert self.least is not None
         for name, side in (("baseline", base), ("new", new)):
             found = [one for one in side if one.bimodal]
             if len(found) >= BIMODAL_SHARE * len(side) and not _apart(base, new, self.least):
                 return f"bimodal: {name}: {found[0].bimodal} ({found[0].run.file})"
         return None
+
+
+def matched_case(case: MatchedCase, settings: Settings) -> Compared:
+    """A case with its effect by what is assumed of its scatter, before it is decided."""
+    base, new = _summary(case.base), _summary(case.new)
+    least = max(settings.least_effect, settings.floor_s / base.value)
+    found = Compared(match=case, outcome="inconclusive", least=least, base=base, new=new, figure=settings.figure)
+    found.judge_by(FIGURES[settings.figure].prior)
+    return found
+
+
+def measured(summary: SideSummary, side: Sequence[SessionResult], figure: FigureName) -> str:
+    """The figure of a side and where it is from: ``99.7 ms in base.json``, or of several sessions, in none of which
+    it stands, ``99.7 ms over 4 sessions (base/00.json and 3 more)``.
+    """
+    value, file = FIGURES[figure].show(summary.value), side[0].run.file
+    if len(side) == 1:
+        return f"{value} in {file}"
+    return f"{value} over {len(side)} sessions ({some_of([seen.run.file for seen in side], 1)})"
 
 
 def _apart(base: Sequence[SessionResult], new: Sequence[SessionResult], least: float) -> bool:

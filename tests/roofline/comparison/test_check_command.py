@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.comparison import how_to_make
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json
 from tests.roofline import build
@@ -47,11 +46,6 @@ def test_a_missing_baseline_says_how_to_make_one(
     assert (code, out) == (3, "")
     assert f"no baseline: {path} doesn't exist." in err
     assert command.format(path=path) in err
-
-
-def test_a_baseline_is_made_in_a_folder() -> None:
-    """What is there and is none can't be one."""
-    assert how_to_make(Path("/dev/null")).endswith(" --roofline-results=FOLDER")
 
 
 def test_nothing_matched_does_not_pass_though_removed_cases_are_allowed(run: Run, tmp_path: Path) -> None:
@@ -301,24 +295,6 @@ def test_a_reader_that_has_seen_enough_changes_no_verdict(tmp_path: Path, base: 
             assert check.stdout is not None
             check.stdout.close()
             assert check.wait() == 1
-
-
-def test_paths_are_told_without_the_way_back(run: Run, tmp_path: Path, base: list[Path], new: list[Path]) -> None:
-    """In notes and errors; and a `..` behind a link, which leads elsewhere, is followed."""
-    (tmp_path / "project").mkdir()
-    back = tmp_path / "project" / ".."
-    for path in new:
-        sessions.edited(path, sessions.remove)
-    code, out, err = run("check", back / "new", "--baseline", back / "base")
-    assert code == 3
-    assert f"in {base[0]} and 3 more, not in {new[0]} and 3 more" in err
-    assert ".." not in out
-    other = sessions.side(tmp_path / "disk" / "new", {name: 2 * time for name, time in TIMES.items()}, first=10)
-    (tmp_path / "disk" / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "disk" / "folder")
-    code, _, err = run("check", tmp_path / "link" / ".." / "new", "--baseline", *base)
-    assert code == 1
-    assert f"{tmp_path / 'link'}/../new/{other[0].name} and 3 more" in err
 
 
 def test_a_floor_that_a_case_is_no_longer_than_does_not_pass(run: Run, base: list[Path], new: list[Path]) -> None:

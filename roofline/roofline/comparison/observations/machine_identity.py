@@ -37,11 +37,6 @@ class MachineIdentity:
     def fingerprint(self) -> str | None:
         return dict(self.parts).get(_FINGERPRINT)
 
-    @property
-    def proven(self) -> bool:
-        """Whether there is a fingerprint."""
-        return self.fingerprint is not None
-
 
 _FINGERPRINT = "fingerprint"
 _PROCESSOR = "processor"
@@ -111,9 +106,10 @@ def machine_difference(base: MachineIdentity, new: MachineIdentity) -> str | Non
     """What shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
     differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
-    if base.proven and new.proven:
+    proven = [one for one in (base, new) if one.fingerprint is not None]
+    if len(proven) > 1:
         differing = [name for name in differing if name in of_base and name in of_new]
-    elif base.proven or new.proven:
+    elif proven:
         differing = [_FINGERPRINT]
     elif not {_PROCESSOR, _HOST} & of_base.keys() & of_new.keys() and not differing:
         return "whether it is the same machine is not known: neither processor nor host is recorded"

@@ -171,7 +171,7 @@ _LEVELS = ("dram", "llc")
 
 def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """The roofs of one machine that differ between the sides, with both values; none of different machines."""
-    if not base[0].machine.proven or any(
+    if base[0].machine.fingerprint is None or any(
         machine_difference(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
     ):
         return []
