@@ -13,8 +13,9 @@ The names of metrics by chip are those that the metric evaluator in NVIDIA's ``n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 Dimension = Literal["time", "byte", "count", "byte_per_s", "frequency", "per_cycle", "share"]
@@ -275,19 +276,6 @@ def flop_metrics(compute_capability: str | None, tensor: bool) -> tuple[str, ...
     return tuple(term.metric for term in first)
 
 
-def instead(metric: str, unknown: Set[str]) -> tuple[str, ...]:
-    """What to ask for in the place of a metric that an ncu doesn't know: the next that tell the same.
-
-    A counter that it doesn't know in one form (``.sum``) it knows in none.
-
-    :param unknown: all metrics that it is known not to know.
-    :returns: empty where nothing is left.
-    """
-    counters = {_counter(name) for name in unknown}
-    ways = (tuple(metrics_of(terms)) for terms in _ALIKE.get(metric, ()))
-    return next((names for names in ways if counters.isdisjoint(map(_counter, names))), ())
-
-
 def instruction_count(instruction: str) -> Alternatives:
     """How often threads executed it. Rates are what ``--set roofline`` and ``--set full`` collect."""
     stem = f"sass_thread_inst_executed_op_{instruction}_pred_on.sum"
@@ -329,11 +317,6 @@ def _tensor_sources() -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for sets in TENSOR.values() for sources in sets for source in sources))
 
 
-def _counter(metric: str) -> str:
-    """What a metric is the sum, the mean or the rate of."""
-    return metric.partition(".")[0]
-
-
 def _dimension(name: str) -> Dimension:
     if name.startswith("gpu__time_"):
         return "time"
@@ -346,29 +329,13 @@ def _dimension(name: str) -> Dimension:
     return "byte" if "_bytes" in name else "count"
 
 
-def _alike() -> dict[str, Alternatives]:
-    found: dict[str, Alternatives] = {}
-    whole = {part: quantity.ways for quantity in QUANTITIES for part in quantity.parts}
-    for quantity in QUANTITIES:
-        found |= dict.fromkeys(own_metrics(quantity.ways), (*quantity.ways, *whole.get(quantity.name, ())))
-    for counted in _INSTRUCTION_COUNTS:
-        found |= dict.fromkeys(own_metrics(counted), counted)
-    for sets in TENSOR.values():
-        plain = {source: tensor_count(source)[0][0] for sources in sets for source in sources}
-        sums = tuple(tuple(plain[one] for one in sources) for sources in sets if _OF_SEVERAL not in sources)
-        found |= {term.metric: sums for term in plain.values()}
-    return found
-
-
-_INSTRUCTION_COUNTS = tuple(
-    instruction_count(one) for instructions in (*INSTRUCTIONS.values(), PACKED) for one in instructions
-)
-_ALIKE = _alike()
-"""By metric the sums of which each tells what it tells, its own with them, the best first."""
-
 _TERMS = tuple(
     term
-    for ways in (*(one.ways for one in QUANTITIES), *_INSTRUCTION_COUNTS, *map(tensor_count, _tensor_sources()))
+    for ways in (
+        *(one.ways for one in QUANTITIES),
+        *map(instruction_count, chain(*INSTRUCTIONS.values(), PACKED)),
+        *map(tensor_count, _tensor_sources()),
+    )
     for terms in ways
     for term in terms
 )

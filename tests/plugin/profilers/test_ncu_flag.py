@@ -193,7 +193,7 @@ HELD = """
         return result
 
     counting_pass.preflight = lambda *_: Diagnosis(name="ncu", status="ok", why="", path=Path("ncu"))
-    ncu_case.CaseCounter.unit_check = lambda *_: ncu_case.UnitCheck(ratio=1.0)
+    ncu_case.CaseCounter.unit_check = lambda *_: 1.0
     ncu_case.CaseCounter.count = count
 """
 

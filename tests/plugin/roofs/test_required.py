@@ -18,7 +18,7 @@ from pytest_roofline.config import options_of
 from pytest_roofline.device.instruments import CpuInstruments
 from pytest_roofline.measuring.telemetry import Reading
 from pytest_roofline.profilers.ncu import child as ncu_child
-from pytest_roofline.profilers.ncu.child_request import Order
+from pytest_roofline.profilers.ncu.child_request import StepRequest
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs import required, stored
 from pytest_roofline.roofs.roofs_command import command
@@ -110,7 +110,7 @@ def test_processes_that_measure_for_another_run_measure_no_roofs(
     monkeypatch.setattr(worker, "_end", lambda *_: io.BytesIO())
     monkeypatch.setattr(worker, "end_with_parent", lambda: None)
     for name, value in (
-        Order(test="test_it.py::test_it", file=None, answer=pytester.path / "answer").environment().items()
+        StepRequest(test="test_it.py::test_it", file=None, answer=pytester.path / "answer").environment().items()
     ):
         monkeypatch.setenv(name, value)
     start = child.pytest_cmdline_main(config)

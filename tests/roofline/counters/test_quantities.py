@@ -1,4 +1,4 @@
-"""Which metrics are asked for on which chip, and which in the place of one that an ncu doesn't know."""
+"""The metrics that are asked for on each chip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from roofline.counters.quantities import (
     byte_metrics,
     dimension,
     flop_metrics,
-    instead,
 )
 from roofline.schema.record import Counters, KernelCounters
 
@@ -80,47 +79,6 @@ def test_every_metric_asked_for_is_understood() -> None:
         names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
         assert len(names) == len(set(names))
         assert {dimension(name) for name in names} == {"byte", "time", "count"}
-
-
-@pytest.mark.parametrize(
-    ("unknown", "others"),
-    [
-        (["dram__bytes_read.sum"], ("dram__bytes_op_read.sum",)),
-        (["dram__bytes_op_read.sum"], ("dram__bytes_read.sum",)),
-        (["dram__bytes_read.sum", "dram__bytes_op_read.sum"], ("dram__sectors_read.sum",)),
-        (["dram__bytes_read.sum", "dram__bytes_op_read.sum", "dram__sectors_read.sum"], ("dram__bytes.sum",)),
-        (["l1tex__t_bytes.sum"], ("l1tex__t_sectors.sum",)),
-        (
-            ["lts__t_bytes.sum", "lts__t_sectors.sum"],
-            tuple(f"lts__t_sectors_op_{op}.sum" for op in ("read", "write", "atom", "red")),
-        ),
-        (["lts__t_bytes.sum", "lts__t_sectors.sum", "lts__t_sectors_op_atom.sum"], ()),
-        ([SASS.format("ffma")], ("sm__sass_thread_inst_executed_op_ffma_pred_on.sum",)),
-        ([SASS.format("ffma2")], ("sm__sass_thread_inst_executed_op_ffma2_pred_on.sum",)),
-        ([SASS.format("ffma"), "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"], ()),
-        ([TENSOR.format("fp16")], (TENSOR.format("fp16_dst_fp16"), TENSOR.format("fp16_dst_fp32"))),
-        ([TENSOR.format("fp16_dst_fp32")], (TENSOR.format("fp16"),)),
-        ([TENSOR.format("fp16_dst_fp32"), TENSOR.format("fp16")], ()),
-        ([TENSOR.format("bf16_dst_fp32")], ()),
-        ([TIME], ("gpu__time_active.sum",)),
-        ([TIME, "gpu__time_active.sum"], ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second")),
-        (["somebody__elses.sum"], ()),
-    ],
-)
-def test_what_tells_the_same_as_a_metric_that_is_not_known(unknown: list[str], others: tuple[str, ...]) -> None:
-    """The next of its quantity, all of it; no other form of a counter that is not known, and nothing that counts more:
-    a metric of three types is none of the one.
-    """
-    assert instead(unknown[0], set(unknown)) == others
-
-
-def test_what_is_asked_for_instead_is_understood() -> None:
-    """Its values are read as the first choice's would be."""
-    for capability in ("8.0", "9.0", "12.0"):
-        names = (*byte_metrics(capability), *flop_metrics(capability, tensor=True))
-        others = {other for name in names for other in instead(name, {name})}
-        assert len(others) > len(CUDA)
-        assert {dimension(other) for other in others} == {"byte", "count", "time"}
 
 
 def test_dimensions() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading, unit_check
-from pytest_roofline.profilers.ncu.child_request import Order
+from pytest_roofline.profilers.ncu.child_request import StepRequest
 from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
-from roofline.counters.quantities import byte_metrics, flop_metrics, instead
+from roofline.counters.quantities import byte_metrics, flop_metrics
 from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")
@@ -46,17 +46,6 @@ class Command:
     has_cache: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitCheck:
-    """What a matrix product of known size showed: FLOPs counted over those it has.
-
-    :param ratio: None where it wasn't counted, and ``why``.
-    """
-
-    ratio: float | None = None
-    why: str | None = None
-
-
 class CaseCounter:
     """Counts steps of tests with one ncu.
 
@@ -73,7 +62,7 @@ class CaseCounter:
         self._device = device
         self._limit_s = limit_s
         self._clock = clock
-        self._unit_checks: dict[str, UnitCheck] = {}
+        self._unit_checks: dict[str, float | str] = {}
         self._unknown: set[str] = set()
         """Metrics that this ncu has said not to know."""
 
@@ -111,10 +100,10 @@ class CaseCounter:
             found = replace(found, reason=f"{why}. {NO_METRIC_REMEDY}")
         return found
 
-    def unit_check(self, precision: str) -> UnitCheck:
-        """A matrix product of known size, in what the precision computes in: the ratio farthest from 1 where that is
-        more than one type. Each is counted once.
+    def unit_check(self, precision: str) -> float | str:
+        """Count a matrix product of known size, in what the precision computes in, once for each type.
 
+        :returns: FLOPs counted over those it has, of several types the ratio farthest from 1; or why none was counted.
         :raises NotCounted: nothing can be counted here.
         """
         dtypes = sorted(PRECISIONS[precision].computes_in)
@@ -122,22 +111,22 @@ class CaseCounter:
             if dtype not in self._unit_checks:
                 self._unit_checks[dtype] = self._check(dtype)
         checks = {dtype: self._unit_checks[dtype] for dtype in dtypes}
-        ratios = [check.ratio for check in checks.values() if check.ratio is not None]
+        ratios = [check for check in checks.values() if isinstance(check, float)]
         if not ratios:
-            return UnitCheck(why="; ".join(f"{dtype}: {check.why}" for dtype, check in checks.items()))
-        return UnitCheck(ratio=max(ratios, key=lambda ratio: abs(ratio - 1)))
+            return "; ".join(f"{dtype}: {why}" for dtype, why in checks.items())
+        return max(ratios, key=lambda ratio: abs(ratio - 1))
 
     def _repeat(
         self, test: str, file: Path, metrics: Sequence[str], log: Path, end: float
     ) -> tuple[Ran, tuple[str, ...]]:
         """One step under ncu.
 
-        :returns: the run, and the metrics that this ncu doesn't know and that nothing stood in for.
+        :returns: the run, and the metrics that this ncu doesn't know.
         """
         command = self._command
         # Where a test stands outside the root, its name hangs on the paths that were given.
         within = file.is_file() and file.is_relative_to(command.rootpath)
-        order = Order(test=test, file=file if within else None, answer=log.with_suffix(".answer"))
+        request = StepRequest(test=test, file=file if within else None, answer=log.with_suffix(".answer"))
         application = pytest_command(
             command.start,
             command.arguments,
@@ -146,19 +135,19 @@ class CaseCounter:
         )
 
         def run(asked: Sequence[str]) -> Ran:
-            order.answer.unlink(missing_ok=True)
+            request.answer.unlink(missing_ok=True)
             return self._ncu.run(
                 application,
                 asked,
                 log=log,
-                variables=order.environment(),
+                variables=request.environment(),
                 limit_s=max(0.0, end - self._clock()),
                 cwd=command.folder,
             )
 
         ran, unknown = self._with_known(metrics, run)
         try:
-            ran.refuse(order.answered())
+            ran.refuse(request.answered())
         except NotCounted as refusal:
             match refusal.status:
                 case "no_kernels":
@@ -171,21 +160,21 @@ class CaseCounter:
         return ran, unknown
 
     def _with_known(self, metrics: Sequence[str], run: Callable[[Sequence[str]], Ran]) -> tuple[Ran, tuple[str, ...]]:
-        """Run with metrics that this ncu knows. It counts nothing where it is asked for one that it doesn't: then the
-        run is repeated, with what tells the same in the place of those that it names, which no later run asks for.
+        """Run with the metrics that this ncu knows. It counts nothing where it is asked for one that it doesn't: then
+        the run is repeated without those that it names, which no later run asks for.
 
-        :returns: the last run, and the metrics that nothing stood in for.
+        :returns: the last run, and the metrics that were left out.
         """
         while True:
-            asked = _known(metrics, self._unknown)
+            asked = [name for name in metrics if name not in self._unknown]
             ran = run(asked)
-            unknown = self._unknown | set(_named(ran, asked))
-            if unknown == self._unknown or not _known(metrics, unknown):
-                return ran, tuple(name for name in metrics if not _known([name], self._unknown))
-            self._unknown = unknown
+            named = _named(ran, asked)
+            if not named or len(named) == len(asked):
+                return ran, tuple(name for name in metrics if name in self._unknown)
+            self._unknown |= named
             ran.log.unlink(missing_ok=True)
 
-    def _check(self, dtype: str) -> UnitCheck:
+    def _check(self, dtype: str) -> float | str:
         system = self._ncu.system
         with _private_folder() as folder:
 
@@ -206,28 +195,22 @@ class CaseCounter:
             except NotCounted as refusal:
                 if refusal.status in FOR_ALL:
                     raise
-                return UnitCheck(why=_without(folder, refusal.reason))
+                return _without(folder, refusal.reason)
         # FLOPs without one of their parts would pass for a counter that counts something else.
-        return UnitCheck(why=_lacking(unknown)) if unknown else UnitCheck(ratio=flop / unit_check.FLOP)
+        return _lacking(unknown) or flop / unit_check.FLOP
 
 
-def _named(ran: Ran, asked: Sequence[str]) -> tuple[str, ...]:
+def _named(ran: Ran, asked: Sequence[str]) -> set[str]:
     """The metrics asked for that ncu says it doesn't know: by their whole names, or by what stands before the dot."""
     if ran.complaint.status != "missing_metric":
-        return ()
+        return set()
     try:
         words = ran.log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         words = ""
     unknown = _NO_METRIC.findall(f"{words}\n{ran.ended.text}".replace("\\", ""))
     names = {name for rest in unknown for name in _METRIC.findall(rest)}
-    return tuple(name for name in asked if name in names or name.partition(".")[0] in names)
-
-
-def _known(metrics: Sequence[str], unknown: Set[str]) -> tuple[str, ...]:
-    """What to ask for: the metrics, and what tells the same in the place of those that ncu doesn't know."""
-    asked = ((name,) if name not in unknown else instead(name, unknown) for name in metrics)
-    return tuple(dict.fromkeys(name for names in asked for name in names))
+    return {name for name in asked if name in names or name.partition(".")[0] in names}
 
 
 def _lacking(metrics: Sequence[str]) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_roofline.items import case_name, deselect
-from pytest_roofline.profilers.ncu.child_request import CHILD, Order, order
+from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest, request_of
 from pytest_roofline.rerun import ONE_TEST_OFF, repeat_one_test, switch_off
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
     :raises pytest.UsageError: this is none, or there is nothing that could count.
     """
-    given = order(os.environ)
+    given = request_of(os.environ)
     if given is None:
         raise pytest.UsageError(ALONE)
     repeat_one_test(config, _OFF, perf_stat=False)
@@ -63,11 +63,11 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
 
 class CountingChild:
-    """Connects an order to pytest, and carries it out."""
+    """Connects a request to pytest, and carries it out."""
 
-    def __init__(self, config: pytest.Config, order: Order) -> None:
+    def __init__(self, config: pytest.Config, request: StepRequest) -> None:
         self._config = config
-        self._order = order
+        self._request = request
         self._run: Run | None = None
         self._counted = False
 
@@ -77,10 +77,10 @@ class CountingChild:
     ) -> Generator[None, None, None]:
         """All but the one test are left out."""
         yield
-        others = {item for item in items if item.nodeid != self._order.test}
+        others = {item for item in items if item.nodeid != self._request.test}
         # Of a file that can't be collected pytest itself says why.
         if len(others) == len(items) and not session.testsfailed:
-            self._order.give(f"it was not collected again, {len(items)} others were: its name is another each time")
+            self._request.give(f"it was not collected again, {len(items)} others were: its name is another each time")
         deselect(self._config, items, others)
         del items[1:]
 
@@ -101,7 +101,7 @@ class CountingChild:
         if not self._counted:
             entries = () if self._run is None else self._run.not_measured
             why = next((entry.why for entry in entries if entry.id == case_name(item)), "it measured no model")
-            self._order.give(why)
+            self._request.give(why)
         return result
 
     def take(self, workload: Workload, case: str) -> NoReturn:
@@ -121,7 +121,7 @@ class CountingChild:
             problem = count_step(workload, case)
         run.tried += 1
         self._counted = True
-        self._order.give(problem or "")
+        self._request.give(problem or "")
         pytest.skip("one step was taken for the counters")
 
 

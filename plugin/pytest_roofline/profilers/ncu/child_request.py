@@ -1,6 +1,6 @@
-"""What a run and the process that repeats one of its tests under ncu say to each other: an order and an answer.
+"""What a run and the process that repeats one of its tests under ncu say to each other: a request and an answer.
 
-The order goes through an environment variable and not through the command line, which stays that of the run: so the
+The request goes through an environment variable and not through the command line, which stays that of the run: so the
 test is found as it was found before, whatever its name holds.
 """
 
@@ -11,15 +11,15 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
-VARIABLE = "ROOFLINE_NCU_ORDER"
+VARIABLE = "ROOFLINE_NCU_REQUEST"
 """Taken away by the first to read it: no process that the test starts is to count anything."""
 
 CHILD = "pytest_roofline.profilers.ncu.child"
-"""The pytest plugin that carries an order out, loaded with ``-p``."""
+"""The pytest plugin that carries a request out, loaded with ``-p``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class StepRequest:
     """Count one step of one test.
 
     :param test: its node id.
@@ -48,10 +48,10 @@ class Order:
         return str(problem)
 
 
-def order(environment: MutableMapping[str, str]) -> Order | None:
-    """The order this process was started with; None: none was given."""
+def request_of(environment: MutableMapping[str, str]) -> StepRequest | None:
+    """The request that this process was started with; None: none was given."""
     text = environment.pop(VARIABLE, None)
     if text is None:
         return None
     test, file, answer = json.loads(text)
-    return Order(test=test, file=None if file is None else Path(file), answer=Path(answer))
+    return StepRequest(test=test, file=None if file is None else Path(file), answer=Path(answer))

@@ -106,8 +106,11 @@ class NcuPass:
         whys = {"context_byte": why}
         try:
             check = counter.unit_check(precision)
-            counters = replace(counter.count(item.nodeid, item.path), unit_check=check.ratio)
-            whys["unit_check"] = check.why
+            counters = counter.count(item.nodeid, item.path)
+            if isinstance(check, float):
+                counters = replace(counters, unit_check=check)
+            else:
+                whys["unit_check"] = check
         except NotCounted as refusal:
             counters = Counters(status=refusal.status, reason=refusal.reason)
             if refusal.status in FOR_ALL:

@@ -11,7 +11,7 @@ import torch
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu import profiled_range
 from pytest_roofline.profilers.ncu.child import MOST_WARMUP_STEPS, WARMUP_STEPS, count_step, warm_up
-from pytest_roofline.profilers.ncu.child_request import CHILD, Order
+from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
 from tests.plugin.fake_run import workload
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab
@@ -26,7 +26,7 @@ def told(
 
     :param in_process: quicker; for a project that leaves nothing behind in the interpreter.
     """
-    given = Order(test=test, file=file, answer=project.path / "answer")
+    given = StepRequest(test=test, file=file, answer=project.path / "answer")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in given.environment().items():
             patch.setenv(name, value)
@@ -43,7 +43,7 @@ def test_of_a_run_only_the_step_is_left(project: pytest.Pytester) -> None:
     @pytest.mark.parametrize("what", ["a b-é::[x]", "other"])
     def test_named(roofline, what, tmp_path):
         import os
-        open("ran", "a").write(f"{what} {'ROOFLINE_NCU_ORDER' in os.environ};")
+        open("ran", "a").write(f"{what} {'ROOFLINE_NCU_REQUEST' in os.environ};")
         roofline(nn.Linear(8, 4), torch.randn(2, 8))
         open("ran", "a").write("after")
 """
@@ -250,7 +250,7 @@ def test_a_file_that_can_not_be_collected_leaves_no_answer(project: pytest.Pytes
     assert told(project, "test_it.py::test_it", in_process=True) is None
 
 
-def test_without_an_order_it_refuses_to_run(project: pytest.Pytester) -> None:
+def test_without_a_request_it_refuses_to_run(project: pytest.Pytester) -> None:
     """Somebody named the plugin by hand."""
     project.makepyfile(MEASURES)
     run = project.runpytest_subprocess("-p", CHILD)

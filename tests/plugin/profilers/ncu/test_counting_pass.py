@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pytest_roofline.profilers.ncu import counting_pass
-from pytest_roofline.profilers.ncu.case_counter import CaseCounter, UnitCheck
+from pytest_roofline.profilers.ncu.case_counter import CaseCounter
 from pytest_roofline.profilers.ncu.counting_pass import NcuPass, preflight, release
 from pytest_roofline.profilers.ncu.ncu_run import NotCounted
 from pytest_roofline.session.run import Run
@@ -25,7 +25,6 @@ from tests.plugin.profilers.stubs import Stubs
 from tests.roofline import build
 
 DENIED = NotCounted("permission_denied", "administrators only")
-CHECKED = UnitCheck(ratio=1.0)
 
 
 class FakeRun:
@@ -54,13 +53,13 @@ class FakeRun:
 class FakeCounter:
     """Counts what it is told to: answers in turn, the last for all that follow."""
 
-    def __init__(self, *answers: Counters | NotCounted, unit_check: UnitCheck | NotCounted = CHECKED) -> None:
+    def __init__(self, *answers: Counters | NotCounted, unit_check: float | str | NotCounted = 1.0) -> None:
         self.asked: list[tuple[str, str]] = []
         self.checked: list[str] = []
         self._answers = answers
         self._unit_check = unit_check
 
-    def unit_check(self, precision: str) -> UnitCheck:
+    def unit_check(self, precision: str) -> float | str:
         self.checked.append(precision)
         if isinstance(self._unit_check, NotCounted):
             raise self._unit_check
@@ -103,7 +102,7 @@ def end(counting: NcuPass, exitstatus: int = 0) -> int:
 
 def test_a_case_is_counted_after_its_test_by_name_and_file() -> None:
     """Its record keeps all else; the ratio of the product of known size, in the case's precision, stands with it."""
-    run, counter = FakeRun(), FakeCounter(OK, unit_check=UnitCheck(ratio=1.25))
+    run, counter = FakeRun(), FakeCounter(OK, unit_check=1.25)
     record = build.record(case=build.case(precision="amp_bf16"))
 
     def test() -> None:
@@ -146,7 +145,7 @@ def test_the_memory_that_is_still_held_stands_with_the_counters(
 def test_why_nothing_is_known_is_reported() -> None:
     """Of the memory and of the product of known size, beside the reasons that the record has, and without folders."""
     run = FakeRun()
-    counter = FakeCounter(OK, unit_check=UnitCheck(why="fp32: /tmp/x/check.csv: no header"))
+    counter = FakeCounter(OK, unit_check="fp32: /tmp/x/check.csv: no header")
     take(passing(run, counter), lambda: run.measure(build.record(missing={"profile": "not taken"})))
     (found,) = run.records()
     assert found.counters == OK
