@@ -40,10 +40,11 @@ def of_step(files: Sequence[Path], source: str, *, no_flop: str | None = None) -
         if amounts[name] is None:
             lacking.setdefault(missing[name], []).append(name)
     reasons = [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
-    if first.passes is not None and first.passes > 1:
+    passes = first.capture.passes
+    if passes is not None and passes > 1:
         replay = "replay changes what the caches hold"
-        reasons.append(f"the bytes were counted in {first.passes} passes and not in one: {replay}")
-    passes = [counted.passes_by_file.get(str(file)) for file in files[1:]]
+        reasons.append(f"the bytes were counted in {passes} passes and not in one: {replay}")
+    of_flop = [counted.capture.passes_by_file.get(str(file)) for file in files[1:]]
     values: dict[str, Any] = {name: amounts[name] for name in NAMES}
     return Counters(
         status="missing_metric" if lacking else "ok",
@@ -53,8 +54,8 @@ def of_step(files: Sequence[Path], source: str, *, no_flop: str | None = None) -
         flop_by_pipe=_plain(counted.total),
         kernels=tuple(_kernel(one, no_flop) for one in by_kernel(counted.kernels)),
         metrics=dict(counted.metrics),
-        passes=first.passes,
-        flop_passes=max((number for number in passes if number is not None), default=None),
+        passes=passes,
+        flop_passes=max((number for number in of_flop if number is not None), default=None),
     )
 
 

@@ -75,17 +75,14 @@ class KernelSum:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedCapture:
     """A capture, worked out. ``metrics`` tells by quantity which metrics answered, ``not_counted`` which pipes nobody
-    asked for, ``compute_capability`` the chip, ``passes`` and ``passes_by_file`` as in `Capture`.
+    asked for.
     """
 
+    capture: Capture
     kernels: tuple[KernelSum, ...]
     total: KernelSum
     metrics: Mapping[str, str]
     not_counted: tuple[str, ...]
-    compute_capability: str | None
-    passes: int | None
-    passes_by_file: Mapping[str, int | None]
-    notes: tuple[str, ...]
 
 
 def count(capture: Capture) -> CountedCapture:
@@ -101,14 +98,11 @@ def count(capture: Capture) -> CountedCapture:
     not_counted = dict.fromkeys(pipe for one in worked_out for pipe in one.not_counted)
     kernels = tuple(_kernel(launch, one) for launch, one in zip(capture.launches, worked_out, strict=True))
     return CountedCapture(
+        capture=capture,
         kernels=kernels,
         total=together(kernels, "total", None),
         metrics={quantity: "; ".join(names) for quantity, names in metrics.items()},
         not_counted=tuple(not_counted),
-        compute_capability=next((one.compute_capability for one in capture.launches if one.compute_capability), None),
-        passes=capture.passes,
-        passes_by_file=capture.passes_by_file,
-        notes=capture.notes,
     )
 
 
@@ -131,7 +125,9 @@ def together(kernels: Sequence[KernelSum], name: str, kind: str | None) -> Kerne
     """The sums over kernels."""
     missing: dict[str, str] = {}
     amounts = {name: _sum(kernels, name, missing) for name in NAMES}
-    tensor_cores = _any([one.tensor_cores for one in kernels])
+    used = [one.tensor_cores for one in kernels]
+    # No only where all are known not to have.
+    tensor_cores = True if any(used) else None if None in used else False
     return KernelSum(
         name=name,
         kind=kind,
@@ -219,10 +215,3 @@ def _sum_by_pipe(kernels: Sequence[KernelSum], missing: dict[str, str]) -> dict[
     if not sums:
         missing["flop_by_pipe"] = "no pipe was counted of every kernel"
     return sums or None
-
-
-def _any(answers: Sequence[bool | None]) -> bool | None:
-    """True where one is; False where all are known to be."""
-    if any(answers):
-        return True
-    return None if None in answers else False

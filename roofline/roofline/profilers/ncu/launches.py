@@ -50,6 +50,11 @@ class Capture:
     passes_by_file: Mapping[str, int | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def compute_capability(self) -> str | None:
+        """The chip's, where a launch tells it."""
+        return next((one.compute_capability for one in self.launches if one.compute_capability), None)
+
 
 def join(one: Capture, other: Capture) -> Capture:
     """Take the metrics of two files together; where both have one, the first file's.

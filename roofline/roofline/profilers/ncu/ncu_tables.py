@@ -85,14 +85,15 @@ def notes(counted: CountedCapture) -> list[str]:
     if any(_RATE in metric for metric in counted.metrics.values()):
         lines.append(_ROUNDED)
     lines += _lacking(counted)
-    return [*lines, *counted.notes]
+    return [*lines, *counted.capture.notes]
 
 
 def _counted_by(counted: CountedCapture) -> list[str]:
     """Which metrics answered, and in how many passes, for a program or who reads its input."""
     metrics = [f"{quantity}: {metric}" for quantity, metric in counted.metrics.items()]
     lines = [f"Counted by {'; '.join(metrics)}"] if metrics else []
-    return [*lines, *(f"Passes of {file}: {passes}" for file, passes in counted.passes_by_file.items() if passes)]
+    passes = counted.capture.passes_by_file.items()
+    return [*lines, *(f"Passes of {file}: {number}" for file, number in passes if number)]
 
 
 def _lacking(counted: CountedCapture) -> list[str]:
@@ -116,7 +117,7 @@ def _ask(counted: CountedCapture) -> list[str]:
     had = counted.metrics.keys()
     if {"time_s", "dram_byte"} <= had and any(name.startswith("flop_by_pipe.") for name in had):
         return []
-    return [f"`roofline ncu --ask {counted.compute_capability or 'CC'}` lists the metrics to collect."]
+    return [f"`roofline ncu --ask {counted.capture.compute_capability or 'CC'}` lists the metrics to collect."]
 
 
 def _amount(quantity: Quantity) -> Column[KernelSum]:

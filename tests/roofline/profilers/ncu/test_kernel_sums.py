@@ -11,6 +11,7 @@ from roofline.counters.quantities import LISTED
 from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.kernel_sums import (
     CountedCapture,
+    KernelSum,
     by_kernel,
     count,
     read,
@@ -41,41 +42,26 @@ def _counted(*launches: Launch) -> CountedCapture:
     return count(Capture(source="f", launches=launches, passes=2, notes=("said",)))
 
 
+def _sums(of: KernelSum) -> tuple[float | None, ...]:
+    return (of.amounts["time_s"], of.amounts["flop"], of.amounts["dram_byte"], of.intensity)
+
+
 def test_intensity_of_several_is_that_of_their_sums() -> None:
     """100 FLOP over 10 byte and 100 over 90 are 2 FLOP/byte, not the mean of 10 and 1.1."""
     counted = _counted(
         _launch("a_gemm", 1.0, 50.0, 10.0), _launch("a_gemm", 3.0, 50.0, 90.0), _launch("relu", 2.0, 0.0, 5.0)
     )
     first, second = by_kernel(counted.kernels)
-    assert (first.name, first.launches, first.amounts["time_s"], first.amounts["flop"], first.amounts["dram_byte"]) == (
-        "a_gemm",
-        2,
-        4.0,
-        200.0,
-        100.0,
-    )
-    assert first.intensity == 2.0
+    assert (first.name, first.launches, _sums(first)) == ("a_gemm", 2, (4.0, 200.0, 100.0, 2.0))
     assert (second.name, second.intensity) == ("relu", 0.0)
-    total = counted.total
-    assert (total.launches, total.amounts["time_s"], total.amounts["flop"], total.amounts["dram_byte"]) == (
-        3,
-        6.0,
-        200.0,
-        105.0,
-    )
-    assert total.flop_by_pipe == {"fp32": 200.0}
+    assert (counted.total.launches, _sums(counted.total)) == (3, (6.0, 200.0, 105.0, 200.0 / 105.0))
+    assert counted.total.flop_by_pipe == {"fp32": 200.0}
 
 
 def test_a_sum_with_a_hole_is_none() -> None:
     """With how many lack it and why; the other sums stay."""
-    counted = _counted(_launch("a", 1.0, 5.0, 7.0), _launch("b", 2.0, 5.0), _launch("c", 3.0, 5.0))
-    total = counted.total
-    assert (total.amounts["time_s"], total.amounts["flop"], total.amounts["dram_byte"], total.intensity) == (
-        6.0,
-        30.0,
-        None,
-        None,
-    )
+    total = _counted(_launch("a", 1.0, 5.0, 7.0), _launch("b", 2.0, 5.0), _launch("c", 3.0, 5.0)).total
+    assert _sums(total) == (6.0, 30.0, None, None)
     assert total.missing["dram_byte"] == "2 of 3 launches have none, first 'b': dram__bytes_read.sum was not collected"
     assert total.missing["intensity_flop_per_byte"].startswith("no dram_byte: ")
     everywhere = _counted(_launch("a"), _launch("b")).total
