@@ -12,10 +12,11 @@ from typing import Any
 
 from roofline.audits.csv_rows import kind_of
 from roofline.audits.layouts import PLAIN, plain
-from roofline.audits.row import Ceiling, Mode, Number, StatedRow, exact, plausible
+from roofline.audits.row import Ceiling, Mode, Number, StatedRow, exact
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, points_of
 from roofline.results.result import Benchmark, ResultFile
+from roofline.schema.amounts import usable_or_zero
 from roofline.schema.record import Case, Record
 from roofline.timing.step_time import AGREEMENT, step_time
 
@@ -148,6 +149,6 @@ def _roof(point: Point) -> Ceiling | None:
 
 def _figure(value: object) -> Number | None:
     """JSON's numbers are not rounded. What no measurement gives is missing."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not plausible(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not usable_or_zero(value):
         return None
     return exact(float(value))

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from roofline.audits.layouts import BESIDE_MAC, JOINED, PLAIN, NumberColumn, TableLayout, layouts_of, needed, plain
-from roofline.audits.row import DeviceKind, Mode, Number, StatedRow, exact, plausible, rounded
+from roofline.audits.row import DeviceKind, Mode, Number, StatedRow, exact, rounded
 from roofline.files.decoding import ReadError
+from roofline.schema.amounts import usable_or_zero
 from roofline.text.units import some_of
 
 _NONFINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
@@ -90,7 +91,7 @@ def number(text: str) -> Number | None:
     if match is None or not (match["whole"] or match["part"]):
         raise ValueError(text)
     value = float(text.replace(",", ""))
-    if not plausible(value):
+    if not usable_or_zero(value):
         raise ValueError(text)
     return rounded(value, 0.5 * 10.0 ** (int(match["exponent"] or 0) - len(match["part"] or "")))
 

@@ -19,10 +19,6 @@ _DIGITS = 5
 """Significant digits of a number in a sentence: as many as the tables that are audited print."""
 
 
-_LEAST, _MOST = 1e-30, 1e30
-"""Bounds of a measured number: products of a few such numbers stay finite and above 0."""
-
-
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number of at least 0 in SI base units and the least and most it may be."""
@@ -45,10 +41,6 @@ class Number:
         """:raises ZeroDivisionError: ``other`` is 0: check `positive` first."""
         high = self.high / other.low if other.low > 0 else float("inf")
         return Number(self.value / other.value, self.low / other.high, high)
-
-
-def plausible(value: float) -> bool:
-    return value == 0 or _LEAST <= value <= _MOST
 
 
 def exact(value: float) -> Number:

@@ -99,22 +99,14 @@ def _with_nan(kind: type[Part], value: dict[str, Any], where: str) -> Part:
 
 
 def _put_nan(value: Any, path: list[str]) -> None:
-    """Replace the null at the end of a path, and with it those at the same place in all items of a list on the way.
-
-    Each that is left costs another try of the whole part, and a model has hundreds of operations.
-    """
-    step, *rest = path
+    """Replace the null at the end of a path; of a list or a mapping of numbers all that it has."""
+    *way, last = path
+    for step in way:
+        value = value[int(step) if isinstance(value, list) else step]
     if isinstance(value, list):
-        if rest:
-            for item in value:
-                _put_nan(item, rest)
-        else:
-            value[:] = [math.nan if one is None else one for one in value]
-    elif isinstance(value, dict):
-        if rest:
-            _put_nan(value.get(step), rest)
-        else:
-            value |= {key: math.nan for key, one in value.items() if one is None and step in (key, "...")}
+        value[:] = [math.nan if one is None else one for one in value]
+    else:
+        value |= {key: math.nan for key, one in value.items() if one is None and last in (key, "...")}
 
 
 def _check_schema(schema: object, where: str) -> None:

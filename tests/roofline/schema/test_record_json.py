@@ -4,7 +4,6 @@ import json
 import math
 from typing import Any
 
-import msgspec
 import pytest
 
 from roofline.schema.record import (
@@ -12,7 +11,6 @@ from roofline.schema.record import (
     Check,
     Counters,
     Flag,
-    KernelCounters,
     Memory,
     OutsideTime,
     Profile,
@@ -99,39 +97,6 @@ def test_a_required_number_that_was_not_finite_reads_back_as_nan() -> None:
     assert all(map(math.isnan, (back.work.flop_per_step, back.work.flop_by_dtype["fp32"])))
     assert all(map(math.isnan, (*back.timing.rounds.wall_s[1:], back.operations[0].flop)))
     assert back.case == build.case()
-
-
-def test_numbers_of_many_operations_read_back_as_nan_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many operations lack theirs: a model has hundreds, and each try reads the whole record."""
-    kernels = tuple(
-        KernelCounters(name=name, launches=1, flop_by_pipe=flop)
-        for name, flop in (("a", {"fp32": math.nan}), ("b", None), ("c", {"fp64": 1.0, "fp16": math.nan}))
-    )
-    record = build.record(
-        operations=tuple(build.operation(flop=math.nan if index else 1.0) for index in range(300)),
-        counters=Counters(status="ok", kernels=kernels),
-    )
-    written = to_json(record)
-    tries: list[object] = []
-    convert = msgspec.convert
-
-    def counted(*arguments: Any) -> Any:
-        tries.append(arguments)
-        return convert(*arguments)
-
-    monkeypatch.setattr(msgspec, "convert", counted)
-    back = from_json(Record, written, "here")
-    assert back.operations[0].flop == 1.0
-    assert all(math.isnan(operation.flop) for operation in back.operations[1:])
-    assert back.counters is not None
-    first, second, third = (kernel.flop_by_pipe for kernel in back.counters.kernels)
-    assert first is not None
-    assert third is not None
-    assert math.isnan(first["fp32"])
-    assert second is None
-    assert third["fp64"] == 1.0
-    assert math.isnan(third["fp16"])
-    assert len(tries) < 10
 
 
 def test_unknown_keys_are_ignored() -> None:

@@ -19,8 +19,6 @@ from roofline.profilers.ncu.csv_lines import Header, Lines, how, integer, remedy
 from roofline.profilers.ncu.installation import print_command
 from roofline.profilers.ncu.launches import Capture, Launch
 from roofline.profilers.ncu.values import (
-    LEAST,
-    MOST,
     Evidence,
     Mark,
     NumberFormatError,
@@ -28,9 +26,9 @@ from roofline.profilers.ncu.values import (
     is_label,
     metric_of,
     parsed,
-    plausible,
     unprinted,
 )
+from roofline.schema.amounts import LEAST, MOST, usable_or_zero
 from roofline.text.printable import printable
 
 _NOTHING = {"", "-", "n/a", "na", "#n/a", "nan", "-nan", "nan(ind)", "-nan(ind)", "inf", "-inf", "none", "null"}
@@ -352,7 +350,7 @@ def _value(path: Path, cell: _Cell, what: Dimension, decimal: Mark) -> float | s
         return f"ncu printed {text}, which can't be"
     times, over = scale
     scaled = value * times / over
-    if not plausible(scaled):
+    if not usable_or_zero(scaled):
         raise ReadError(
             f"{path}:{cell.line}: {cell.column}: {text!r:.80} {unit} can't be {metric} of a kernel: in base"
             f" units it is not 0 and not from {LEAST:g} to {MOST:g}. {how()}"

@@ -15,7 +15,8 @@ from roofline.counters.quantities import dimension
 from roofline.files.decoding import ReadError
 from roofline.profilers.ncu.installation import print_command, program
 from roofline.profilers.ncu.launches import Capture, Launch
-from roofline.profilers.ncu.values import factors, plausible
+from roofline.profilers.ncu.values import factors
+from roofline.schema.amounts import usable_or_zero
 from roofline.text.printable import printable
 
 _MODULE = "ncu_report"
@@ -39,7 +40,7 @@ def parse(path: Path) -> Capture:
             raise ReadError(f"{path}: {_MODULE} can't read it. {_remedy(path)}")
         for action in _actions(report):
             launches.append(_launch(module, action))
-            passes += [one for one in (_number(module, action, _PASSES),) if one is not None and plausible(one)]
+            passes += [one for one in (_number(module, action, _PASSES),) if one is not None and usable_or_zero(one)]
     except (RuntimeError, ValueError, OSError, TypeError, AttributeError, IndexError) as error:
         raise ReadError(
             f"{path}: {_MODULE} can't read it ({error or type(error).__name__}). {_remedy(path)}"
@@ -89,7 +90,7 @@ def _launch(module: Any, action: Any) -> Launch:
             absent[name] = "the report has no number"
         elif scale is None:
             absent[name] = f"its unit is {unit!r}"
-        elif not plausible(scaled := value * scale[0] / scale[1]):
+        elif not usable_or_zero(scaled := value * scale[0] / scale[1]):
             absent[name] = f"the report has {value}, which can't be"
         else:
             metrics[name] = scaled

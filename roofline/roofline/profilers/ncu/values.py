@@ -124,16 +124,6 @@ _ABOVE: Mapping[Dimension, tuple[str, ...]] = {
     "frequency": ("hz", *_COUNTED),
 }
 
-LEAST, MOST = 1e-30, 1e30
-"""Between them lies what a kernel may have, in base units, unless it is 0: a day at an exaFLOP/s is 1e23. What is made
-of such numbers, products of three, sums, and a ratio of those, is finite and not rounded to 0.
-"""
-
-
-def plausible(value: float) -> bool:
-    """Whether a kernel may have so much, in base units; of NaN and infinity no."""
-    return value == 0 or LEAST <= value <= MOST
-
 
 @lru_cache(maxsize=1024)
 def factors(unit: str, dimension: Dimension) -> tuple[float, float] | None:
