@@ -1,4 +1,4 @@
-"""Recorded times by operation: by kernel, by operator's name, and how long the device was busy."""
+"""Recorded times by operation: by kernel, and by operator's name."""
 
 from __future__ import annotations
 
@@ -6,25 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from pytest_roofline.profilers.kineto.recording import LABEL, Kernel, Recording, Span
+from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span
 from roofline.schema.record import KernelTime, OutsideTime
-
-
-def busy(kernels: Sequence[Kernel]) -> tuple[int, int]:
-    """Add up the time in which kernels, copies and fills of all streams ran: what overlaps counts once.
-
-    :returns: of one step, the busy time and the longest gap between two kernels, in nanoseconds; 0 without a gap.
-    """
-    busy_ns = longest_gap_ns = 0
-    until: int | None = None
-    for kernel in sorted(kernels, key=lambda kernel: kernel.start_ns):
-        if until is None:
-            until = kernel.start_ns
-        longest_gap_ns = max(longest_gap_ns, kernel.start_ns - until)
-        busy_ns += max(0, kernel.end_ns - max(kernel.start_ns, until))
-        until = max(until, kernel.end_ns)
-    return busy_ns, longest_gap_ns
-
 
 MOST_OUTSIDE = 30
 MOST_KERNELS = 100
@@ -32,7 +15,7 @@ MOST_KERNELS = 100
 
 
 def outside_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[OutsideTime, ...]:
-    """What ran outside of the counted operations; at most `MOST_OUTSIDE` names and the others.
+    """Sum up what ran outside of the counted operations; at most `MOST_OUTSIDE` names and the others.
 
     :param steps: of each step every call with its nanoseconds.
     """
@@ -40,7 +23,7 @@ def outside_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[OutsideTi
 
 
 def kernel_times(steps: Sequence[Iterable[tuple[str, int]]]) -> tuple[KernelTime, ...]:
-    """All kernels, copies and fills; at most `MOST_KERNELS` names and the others. As `outside_times`."""
+    """Sum up all kernels, copies and fills; at most `MOST_KERNELS` names and the others. As `outside_times`."""
     return tuple(KernelTime(name=name, launches=calls, time_s=s) for name, calls, s in _medians(steps, MOST_KERNELS))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from operator import attrgetter
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
@@ -15,7 +16,6 @@ from pytest_roofline.counting.step_work import Leaf
 from pytest_roofline.missing import reason_of
 from pytest_roofline.profilers.kineto.attribution import (
     StepTimes,
-    busy,
     by_kernel,
     by_operator,
     by_self_time,
@@ -23,6 +23,7 @@ from pytest_roofline.profilers.kineto.attribution import (
     outside_times,
 )
 from pytest_roofline.profilers.kineto.recording import Kernel, LabelMode, ProfilerBusyError, escaped, followed, record
+from roofline.profilers.timeline import busy
 from roofline.schema.record import Operation, Profile, Work
 
 if TYPE_CHECKING:
@@ -70,15 +71,11 @@ class _Taken:
 
 
 class _NotProfiledError(Exception):
-    """There are no times. The message says why."""
+    """There are no times. The message says why, and ``field`` which one of `Profiled` has the reason, too."""
 
-
-class _EscapedError(_NotProfiledError):
-    """Some of the step ran in another thread."""
-
-
-class _UnevenError(_NotProfiledError):
-    """Steps differ in their matrix products."""
+    def __init__(self, why: str, field: Literal["escaped", "uneven"] | None = None) -> None:
+        super().__init__(why)
+        self.field = field
 
 
 def profile_step(
@@ -122,8 +119,7 @@ def profile_step(
             operations=counted.operations,
             work=counted.work,
             missing={"profile": str(reason)},
-            escaped=str(reason) if isinstance(reason, _EscapedError) else None,
-            uneven=str(reason) if isinstance(reason, _UnevenError) else None,
+            **({} if reason.field is None else {reason.field: str(reason)}),
         )
 
 
@@ -160,7 +156,7 @@ def _take_steps(
         raise _NotProfiledError(f"{_NO_STEP}: {reason_of(error)}") from error
     if all_threads:
         if hidden := escaped(recordings[1:]):
-            raise _EscapedError(hidden)
+            raise _NotProfiledError(hidden, "escaped")
         recordings = [followed(one) for one in recordings]
     if device.type == "cuda" and not any(one.kernels for one in recordings):
         raise _NotProfiledError(
@@ -209,12 +205,17 @@ def _outside(times: StepTimes, leaves: Sequence[Leaf]) -> Iterator[tuple[str, in
             yield leaf.name, time_ns
 
 
+_SPAN = (attrgetter("start_ns"), attrgetter("end_ns"))
+
+
 def _profile(
     device: torch.device,
     taken: Sequence[_Taken],
     operations_s: float,
     outside: Sequence[Iterable[tuple[str, int]]],
 ) -> Profile:
+    import numpy as np
+
     whole = Profile(
         source="kernels" if device.type == "cuda" else "operators",
         steps=len(taken),
@@ -224,11 +225,11 @@ def _profile(
     )
     if device.type != "cuda":
         return whole
-    at_work = [busy(one.kernels) for one in taken]
+    at_work = [busy(*(np.array([when(kernel) for kernel in one.kernels], np.int64) for when in _SPAN)) for one in taken]
     return replace(
         whole,
-        device_busy_s=median(busy_ns for busy_ns, _ in at_work) / 1e9,
-        longest_gap_s=median(gap_ns for _, gap_ns in at_work) / 1e9,
+        device_busy_s=median(one.busy_s if one else 0.0 for one in at_work),
+        longest_gap_s=median((one and one.longest_gap_s) or 0.0 for one in at_work),
         kernels=kernel_times([[(kernel.name, kernel.duration_ns) for kernel in one.kernels] for one in taken]),
     )
 
@@ -245,8 +246,8 @@ def _check_same(counted: Sequence[str], labelled: Sequence[str]) -> None:
         (found, expected) for found, expected in zip_longest(labelled, counted, fillvalue=nothing) if found != expected
     )
     products, of_counted = ([name for name in names if name in MATRIX_OPERATIONS] for names in (labelled, counted))
-    error = _NotProfiledError if products == of_counted else _UnevenError
-    raise error(
+    raise _NotProfiledError(
         f"the step took other operations under the profiler than when it was counted ({len(labelled)} instead of "
-        f"{len(counted)}); first {here} instead of {there}"
+        f"{len(counted)}); first {here} instead of {there}",
+        None if products == of_counted else "uneven",
     )

@@ -9,7 +9,6 @@ import pytest
 from pytest_roofline.profilers.kineto.attribution import (
     MOST_KERNELS,
     MOST_OUTSIDE,
-    busy,
     by_kernel,
     by_operator,
     by_self_time,
@@ -121,26 +120,6 @@ def test_self_times_add_up_to_the_outermost_spans() -> None:
         ("aten::mm", 25),
     ]
     assert times.leaf_ns == {}
-
-
-@pytest.mark.parametrize(
-    ("intervals", "busy_ns", "longest_gap_ns"),
-    [
-        ([], 0, 0),
-        ([(100, 150)], 50, 0),
-        ([(100, 150), (150, 170)], 70, 0),
-        ([(100, 150), (160, 170), (200, 201)], 61, 30),
-        ([(0, 100), (20, 30), (110, 120)], 110, 10),
-        ([(0, 100), (50, 150), (20, 160)], 160, 0),
-        ([(200, 210), (0, 10)], 20, 190),
-        ([(0, 10), (0, 10), (5, 5), (30, 30)], 10, 20),
-    ],
-    ids=["none", "one", "touching", "gaps", "inside another", "overlapping", "out of order", "of no length"],
-)
-def test_the_union_and_its_longest_gap(intervals: list[tuple[int, int]], busy_ns: int, longest_gap_ns: int) -> None:
-    """What overlaps counts once; before the first and after the last is no gap between two."""
-    kernels = [Kernel("kernel", start, end, 0) for start, end in intervals]
-    assert busy(kernels) == (busy_ns, longest_gap_ns)
 
 
 def test_calls_and_times_are_the_medians_of_the_steps() -> None:

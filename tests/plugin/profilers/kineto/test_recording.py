@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -104,55 +103,6 @@ def test_events_go_to_the_step_in_which_they_start() -> None:
     assert [kernel.name for kernel in second.kernels] == ["kernel"]
 
 
-def test_steps_are_taken_until_there_are_enough() -> None:
-    """The clock is read at a step's start and end and nowhere else; what is asked is told the seconds so far."""
-    lab = Lab(0.5)
-    asked: list[list[float]] = []
-
-    def enough(walls: Any) -> bool:
-        asked.append(list(walls))
-        return len(walls) == 2
-
-    recordings = record(lab.step, CPU, clock=lab.clock, enough=enough)
-    assert [one.wall_s for one in recordings] == [0.5, 0.5]
-    assert asked == [[0.5], [0.5, 0.5]]
-    assert lab.calls == ["clock", "step", "clock"] * 2
-
-
-def test_a_real_step_is_seen_as_it_runs() -> None:
-    """Operators of each step, nested, with times; a CPU has no kernels."""
-    square = torch.randn(16, 16)
-
-    def step() -> None:
-        with torch.autograd.profiler.record_function("around"):
-            square @ square
-
-    recordings = record(step, CPU, clock=Lab().clock, enough=lambda walls: len(walls) == 2)
-    for one in recordings:
-        spans = {span.name: span for span in one.spans}
-        around, product = spans["around"], spans["aten::mm"]
-        assert around.thread == product.thread
-        assert around.start_ns <= product.start_ns < product.end_ns <= around.end_ns
-        assert "roofline:step" not in spans
-        assert one.kernels == ()
-
-
-@pytest.mark.parametrize("all_threads", [False, True])
-def test_other_threads_are_seen_where_they_are_asked_for(all_threads: bool) -> None:
-    """Under numbers of their own; the step is told by the thread that took it."""
-    square = torch.randn(4, 4)
-
-    def step() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(torch.exp, square).result()
-        square.sin()
-
-    (taken,) = record(step, CPU, clock=Lab().clock, enough=lambda _: True, all_threads=all_threads)
-    others = {span.name for span in taken.spans if span.thread != taken.thread}
-    assert "aten::sin" in {span.name for span in taken.spans} - others
-    assert ("aten::exp" in others) == all_threads
-
-
 def test_the_profiler_of_somebody_else_is_left_alone() -> None:
     """To start one beside it would end its recording."""
     with torch.autograd.profiler.profile(use_kineto=True) as theirs:
@@ -161,14 +111,3 @@ def test_the_profiler_of_somebody_else_is_left_alone() -> None:
             record(lambda: None, CPU, clock=Lab().clock, enough=lambda _: True)
         torch.ones(2).exp()
     assert {"aten::neg", "aten::exp"} <= {event.name for event in theirs.function_events}
-
-
-def test_a_step_that_fails_ends_the_recording() -> None:
-    """Its own error comes out, and the profiler is free again."""
-
-    def fail() -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        record(fail, CPU, clock=Lab().clock, enough=lambda _: True)
-    assert len(record(lambda: None, CPU, clock=Lab().clock, enough=lambda _: True)) == 1

@@ -13,7 +13,7 @@ from torch import nn
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.profilers.kineto import Profiled, profile_step
-from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span, escaped, followed
+from pytest_roofline.profilers.kineto.recording import LABEL, Recording, Span, escaped
 
 OWN, HELPER, FOREIGN = 1, 2, 3
 
@@ -53,12 +53,6 @@ def test_products_in_a_thread_that_nobody_follows() -> None:
 def test_what_runs_meanwhile_is_no_sign_of_it(steps: list[Recording]) -> None:
     """A loader fills its queue and waits; a logger does no products; torch's own pool looks at parts of tensors."""
     assert escaped(steps) is None
-
-
-def test_spans_that_nobody_follows_are_left_out() -> None:
-    """A step keeps its own thread's, and those to which torch handed its modes on."""
-    step = recording(OWN_PRODUCT, *FOLLOWED, *HIDDEN)
-    assert followed(step) == recording(OWN_PRODUCT, *FOLLOWED)
 
 
 @pytest.fixture
