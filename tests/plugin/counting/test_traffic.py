@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 
@@ -116,54 +116,6 @@ def test_host_memory_does_not_count_beside_an_accelerator(count: Callable[..., C
     assert counted.devices == {"cpu": 1, "cuda": 1}
 
 
-PARAMETER = Unit(100, external=True, outlives=True)
-INTERMEDIATE = Unit(100, external=False, outlives=False)
-OUTPUT = Unit(100, external=False, outlives=True)
-
-
-def access(unit: int, byte: int = 100, *, first: bool = False) -> Access:
-    return Access(unit, byte, first)
-
-
-def touch(reads: list[Access], writes: list[Access]) -> Traffic:
-    return Traffic(tuple(reads), tuple(writes), 0)
-
-
-def test_unlimited_cache_leaves_the_compulsory_traffic() -> None:
-    """Parameter read once though used twice, output written once, what passes between operations free."""
-    steps = [
-        touch([access(0, first=True)], [access(1, first=True)]),
-        touch([access(0), access(1)], [access(2, first=True)]),
-    ]
-    assert least_traffic_byte(steps, [PARAMETER, INTERMEDIATE, OUTPUT], inf) == 100 + 100
-
-
-def test_no_cache_leaves_everything_that_matters_again() -> None:
-    """Every read misses, every result that is read is written: the eager traffic."""
-    steps = [
-        touch([access(0, first=True)], [access(1, first=True)]),
-        touch([access(0), access(1)], [access(2, first=True)]),
-    ]
-    assert least_traffic_byte(steps, [PARAMETER, INTERMEDIATE, OUTPUT], 0) == 5 * 100
-
-
-def test_only_what_does_not_fit_is_written_and_read_again() -> None:
-    """An intermediate of 100 bytes behind 60 bytes of cache: 40 out, 40 back in."""
-    steps = [touch([], [access(0, first=True)]), touch([access(0)], [])]
-    assert least_traffic_byte(steps, [INTERMEDIATE], 60) == 80
-
-
-def test_a_result_written_again_after_it_went_out_is_written_twice() -> None:
-    """The intermediate between its two writes needs all of the cache."""
-    steps = [
-        touch([], [access(0, first=True)]),
-        touch([], [access(1, first=True)]),
-        touch([access(1)], []),
-        touch([], [access(0)]),
-    ]
-    assert least_traffic_byte(steps, [OUTPUT, INTERMEDIATE], 100) == 2 * 100
-
-
 @pytest.mark.parametrize(
     ("part", "span"),
     [
@@ -178,66 +130,69 @@ def test_the_span_of_a_view(part: Callable[[Tensor], Tensor], span: tuple[int, i
     assert location(part(floats(4, 4)))[1:] == span
 
 
-def test_what_is_read_last_is_given_up_first() -> None:
-    """Of two intermediates the one needed sooner stays."""
-    steps = [
-        touch([], [access(0, first=True)]),
-        touch([], [access(1, 80, first=True)]),
-        touch([access(1, 80)], []),
-        touch([access(0)], []),
-    ]
-    units = [INTERMEDIATE, Unit(80, external=False, outlives=False)]
-    # 180 bytes don't fit into 100: 80 of the first go out and come back.
-    assert least_traffic_byte(steps, units, 100) == 2 * 80
+PARAMETER = Unit(100, external=True, outlives=True)
+INTERMEDIATE = Unit(100, external=False, outlives=False)
+SMALLER = Unit(80, external=False, outlives=False)
+OUTPUT = Unit(100, external=False, outlives=True)
 
 
-def test_what_memory_already_has_costs_no_write() -> None:
-    """A parameter pushed out is read again, never written."""
-    steps = [
-        touch([access(0, first=True)], [access(1, first=True)]),
-        touch([access(1)], []),
-        touch([access(0)], []),
-    ]
-    assert least_traffic_byte(steps, [PARAMETER, INTERMEDIATE], 100) == 100 + 100
+def new(unit: int, byte: int = 100) -> Access:
+    return Access(unit, byte, True)
 
 
-def test_a_changed_parameter_is_read_and_written() -> None:
-    """An optimiser's update: 100 in, 100 out, once, however often it is changed on the way."""
-    update = touch([access(0, first=True)], [access(0)])
-    again = touch([access(0)], [access(0)])
-    assert least_traffic_byte([update, again], [PARAMETER], inf) == 200
+def old(unit: int, byte: int = 100) -> Access:
+    return Access(unit, byte, False)
 
 
-def test_what_is_overwritten_unread_is_not_fetched() -> None:
-    """A buffer from before the step that is only written costs the write."""
-    assert least_traffic_byte([touch([], [access(0, first=True)])], [PARAMETER], inf) == 100
+def touch(reads: Sequence[Access] = (), writes: Sequence[Access] = ()) -> Traffic:
+    return Traffic(tuple(reads), tuple(writes), 0)
 
 
-def test_what_nobody_needs_costs_nothing() -> None:
-    """A by-product that is never read and doesn't outlive the step."""
-    assert least_traffic_byte([touch([], [access(0, first=True)])], [INTERMEDIATE], 10) == 0
+CHAIN = [touch([new(0)], [new(1)]), touch([old(0), old(1)], [new(2)])]
 
 
-def test_parts_of_a_storage_are_fetched_once_each() -> None:
-    """Slices of a batch: each comes in when it is first read."""
-    steps = [
-        touch([access(0, 50, first=True)], []),
-        touch([access(0, 50, first=True)], []),
-        touch([access(0, 50)], []),
-    ]
-    assert least_traffic_byte(steps, [PARAMETER], inf) == 100
-
-
-def test_parts_written_one_by_one_add_up() -> None:
-    """A result put together from slices is dirty as a whole."""
-    steps = [touch([], [access(0, 50, first=True)]), touch([], [access(0, 50, first=True)])]
-    assert least_traffic_byte(steps, [OUTPUT], inf) == 100
-
-
-def test_parts_that_are_not_written_over_are_fetched() -> None:
-    """Of a buffer from before the step 40 bytes are written and 50 others read."""
-    steps = [touch([], [access(0, 40, first=True)]), touch([access(0, 50, first=True)], [])]
-    assert least_traffic_byte(steps, [PARAMETER], inf) == 50 + 40
+@pytest.mark.parametrize(
+    ("units", "capacity", "operations", "byte"),
+    [
+        # The compulsory traffic: read once though used twice, written once, what passes between operations free.
+        ([PARAMETER, INTERMEDIATE, OUTPUT], inf, CHAIN, 100 + 100),
+        # The eager traffic: every read misses, every result that is read is written.
+        ([PARAMETER, INTERMEDIATE, OUTPUT], 0, CHAIN, 5 * 100),
+        # Only what does not fit goes out and comes back.
+        ([INTERMEDIATE], 60, [touch([], [new(0)]), touch([old(0)])], 40 + 40),
+        # The intermediate between its two writes needs all of the cache.
+        (
+            [OUTPUT, INTERMEDIATE],
+            100,
+            [touch([], [new(0)]), touch([], [new(1)]), touch([old(1)]), touch([], [old(0)])],
+            200,
+        ),
+        # What is read last is given up first.
+        (
+            [INTERMEDIATE, SMALLER],
+            100,
+            [touch([], [new(0)]), touch([], [new(1, 80)]), touch([old(1, 80)]), touch([old(0)])],
+            160,
+        ),
+        # What memory has by now is read again, never written.
+        ([PARAMETER, INTERMEDIATE], 100, [touch([new(0)], [new(1)]), touch([old(1)]), touch([old(0)])], 200),
+        # An update is read and written once, however often it is changed on the way.
+        ([PARAMETER], inf, [touch([new(0)], [old(0)]), touch([old(0)], [old(0)])], 200),
+        # What is overwritten unread is not fetched; what nobody needs costs nothing.
+        ([PARAMETER], inf, [touch([], [new(0)])], 100),
+        ([INTERMEDIATE], 10, [touch([], [new(0)])], 0),
+        # Parts are fetched once each, and written one by one they add up.
+        ([PARAMETER], inf, [touch([new(0, 50)]), touch([new(0, 50)]), touch([old(0, 50)])], 100),
+        ([OUTPUT], inf, [touch([], [new(0, 50)]), touch([], [new(0, 50)])], 100),
+        # Of a buffer from before the step 40 bytes are written and 50 others read.
+        ([PARAMETER], inf, [touch([], [new(0, 40)]), touch([new(0, 50)])], 50 + 40),
+    ],
+)
+def test_what_is_left_behind_an_ideal_cache(
+    units: list[Unit], capacity: float, operations: list[Traffic], byte: int
+) -> None:
+    """By hand."""
+    assert least_traffic_byte(operations, units, capacity) == byte
 
 
 @st.composite

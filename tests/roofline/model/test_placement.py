@@ -31,28 +31,22 @@ def test_analytic() -> None:
     assert point.why_not is None
 
 
-def test_counters_come_before_the_count() -> None:
-    """Hardware counters give FLOPs and bytes of their own, and no range."""
-    point = _place(build.record(counters=Counters(status="ok", source="ncu", flop=2e11, dram_byte=1e10)))
-    assert (point.provenance, point.flop_source, point.work_source) == ("counters", "counters", "counters")
-    assert point.attained_flop_per_s == pytest.approx(2e12)
-    assert (point.intensity_low, point.intensity_high) == (20, 20)
-
-
-def test_counters_without_flop_use_the_count() -> None:
-    """Bytes from the hardware, FLOPs from the operations: both are told, for such a point is neither."""
-    point = _place(build.record(counters=Counters(status="missing_metric", source="ncu", dram_byte=1e10)))
-    assert (point.provenance, point.flop_source) == ("counters", "analytic")
-    assert point.work_source == "counters (FLOP analytic)"
-    assert (point.intensity_low, point.intensity_high) == (10, 10)
-
-
-def test_counters_without_bytes_use_the_count() -> None:
-    """The other way round: 2e11 FLOP over the counted 1e9 to 4e9 B."""
-    point = _place(build.record(counters=Counters(status="missing_metric", source="ncu", flop=2e11)))
-    assert (point.provenance, point.flop_source) == ("analytic", "counters")
-    assert point.work_source == "analytic (FLOP counters)"
-    assert (point.intensity_low, point.intensity_high) == (50, 200)
+@pytest.mark.parametrize(
+    ("counted", "sources", "work_source", "intensity"),
+    [
+        ({"flop": 2e11, "dram_byte": 1e10}, ("counters", "counters"), "counters", (20, 20)),
+        ({"dram_byte": 1e10}, ("counters", "analytic"), "counters (FLOP analytic)", (10, 10)),
+        ({"flop": 2e11}, ("analytic", "counters"), "analytic (FLOP counters)", (50, 200)),
+    ],
+)
+def test_counters_come_before_the_count(
+    counted: dict[str, float], sources: tuple[str, str], work_source: str, intensity: tuple[float, float]
+) -> None:
+    """FLOPs and bytes each where there are some, and no range of bytes; where only one is theirs, both are told."""
+    point = _place(build.record(counters=Counters(status="ok", source="ncu", **counted)))
+    assert ((point.provenance, point.flop_source), point.work_source) == (sources, work_source)
+    assert (point.intensity_low, point.intensity_high) == intensity
+    assert point.attained_flop_per_s == pytest.approx(10 * counted.get("flop", 1e11))
 
 
 @pytest.mark.parametrize(
