@@ -30,22 +30,21 @@ def recorded(monkeypatch: pytest.MonkeyPatch, probe: Recording, taken: Recording
     monkeypatch.setattr(recording, "record", record)
 
 
-def test_kernels_in_order_without_copies_and_fills(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own kernel isn't among them."""
-    recorded(monkeypatch, seen("fill"), seen("gemm", "Memcpy HtoD (Pinned -> Device)", "relu", "Memset (Device)"))
-    assert kernel_names(lambda: None, CUDA) == ("gemm", "relu")
-
-
-def test_a_step_without_kernels_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The profiler sees our own kernel, so that an empty list is evidence."""
-    recorded(monkeypatch, seen("fill"), seen("Memcpy DtoH"))
-    assert kernel_names(lambda: None, CUDA) == ()
-
-
-def test_a_profiler_that_sees_nothing_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without CUPTI there are no kernels in any trace: that says nothing of where the step ran."""
-    recorded(monkeypatch, seen(), seen())
-    assert kernel_names(lambda: None, CUDA) is None
+@pytest.mark.parametrize(
+    ("probe", "taken", "names"),
+    [
+        (seen("fill"), seen("gemm", "Memcpy HtoD (Pinned -> Device)", "relu", "Memset (Device)"), ("gemm", "relu")),
+        # The profiler sees our own kernel, so that an empty list is evidence; without CUPTI it sees none at all.
+        (seen("fill"), seen("Memcpy DtoH"), ()),
+        (seen(), seen(), None),
+    ],
+)
+def test_kernels_in_order_without_copies_and_fills(
+    monkeypatch: pytest.MonkeyPatch, probe: Recording, taken: Recording, names: tuple[str, ...] | None
+) -> None:
+    """Our own kernel isn't among them. A profiler that sees nothing proves nothing."""
+    recorded(monkeypatch, probe, taken)
+    assert kernel_names(lambda: None, CUDA) == names
 
 
 def test_beside_another_profiler_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,84 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import pytest
 
 from roofline.model.input_pipeline import LoaderVerdict, verdicts
-from roofline.results.result import Benchmark, Host, ResultFile
-from roofline.schema.record import Case, Device, Flag, Record, Rounds, Timing
-from roofline.schema.round_statistics import Stats
-
-CPU = Device(kind="cpu", name="x")
+from roofline.schema.record import Flag, Record, Rounds
+from tests.roofline import build
 
 
 def row(
-    mode: Literal["train", "input"], data: str, step_s: float, wait_s: float | None, *, margin: float | None = 0.01
-) -> Benchmark:
-    """A benchmark of batch 10."""
-    record = Record(
-        case=Case(
-            id=f"{mode}-{data}",
-            workload_hash="h",
-            model="resnet18",
-            mode=mode,
-            precision="fp32",
-            batch=10,
-            samples_per_step=10,
-            sample_unit="image",
-            data=data,
-            config={"test": "input_pipeline"} if mode == "train" else {},
-        ),
-        device=CPU,
-        timing=Timing(
-            protocol="adaptive",
-            step_time_s=step_s,
-            step_time_sd_s=0.0,
-            rounds=Rounds(steps=1, wall_s=(step_s,)),
-            warmup_steps=1,
-            warmup_s=1.0,
-            warmup_settled=True,
-            confidence=0.95,
-            margin_target=0.01,
-            margin=margin,
-            stop_reason="margin",
-            input_wait_s=wait_s,
-        ),
-    )
-    stats = Stats(mean_s=step_s, stddev_s=0.0)
-    return Benchmark(name=record.case.id, fullname=record.case.id, stats=stats, record=record)
+    mode: str, data: str, step_s: float, wait_s: float | None, *, margin: float | None = 0.01, **more: Any
+) -> Record:
+    """A record of batch 10; ``more`` is of its timing."""
+    config = {"test": "input_pipeline"} if mode == "train" else {}
+    case = build.case(id=f"{mode}-{data}", model="resnet18", mode=mode, batch=10, data=data, config=config)
+    return build.record(case=case, timing=build.timing(step_s, margin=margin, input_wait_s=wait_s, **more))
 
 
-def verdict(*rows: Benchmark) -> LoaderVerdict:
-    (only,) = verdicts(result(*rows))
-    return only
+Judge = Callable[..., tuple[LoaderVerdict, ...]]
 
 
-def result(*rows: Benchmark) -> ResultFile:
-    return ResultFile(
-        path=Path("f.json"),
-        host=Host(node=None, cpu=None, system=None, python=None),
-        machine=None,
-        session=None,
-        benchmarks=rows,
-        written_at=None,
-        commit=None,
-        commit_dirty=None,
-        pytest_benchmark_version=None,
-        nonfinite=(),
-        name="f.json",
-    )
+@pytest.fixture
+def judged(tmp_path: Path) -> Judge:
+    """The verdicts of a file with these records."""
+    return lambda *records: verdicts(build.result(tmp_path / "a.json", records))
 
 
 READY = row("train", "synthetic", 1.0, None)
 
 
-def test_a_step_that_waits_is_bound_by_input() -> None:
+def test_a_step_that_waits_is_bound_by_input(judged: Judge) -> None:
     """Half of the step is spent waiting, and the loader alone delivers half of what ready tensors allow."""
-    found = verdict(READY, row("train", "sample", 2.0, 1.0), row("input", "sample", 2.0, None))
+    (found,) = judged(READY, row("train", "sample", 2.0, 1.0), row("input", "sample", 2.0, None))
     assert found.input_bounds
     assert found.sentence() == (
         "resnet18-train-b10-fp32 on sample: 5.00 images/s, 50 % less than on ready tensors; waits 50 % of the step; "
@@ -87,9 +45,9 @@ def test_a_step_that_waits_is_bound_by_input() -> None:
     )
 
 
-def test_a_step_that_is_slower_without_waiting_shares_its_cpus() -> None:
+def test_a_step_that_is_slower_without_waiting_shares_its_cpus(judged: Judge) -> None:
     """On a CPU the workers compete with the model: that is not waiting for input."""
-    found = verdict(READY, row("train", "sample", 1.25, 0.01), row("input", "sample", 0.1, None))
+    (found,) = judged(READY, row("train", "sample", 1.25, 0.01), row("input", "sample", 0.1, None))
     assert not found.input_bounds
     assert found.sentence().endswith("the loader's workers take CPU time from it.")
 
@@ -104,32 +62,29 @@ def test_a_step_that_is_slower_without_waiting_shares_its_cpus() -> None:
     ],
     ids=["small", "within margins", "faster", "no margin claimed"],
 )
-def test_what_the_margins_do_not_show_is_not_claimed(step_s: float, margin: float | None, end: str) -> None:
+def test_what_the_margins_do_not_show_is_not_claimed(
+    judged: Judge, step_s: float, margin: float | None, end: str
+) -> None:
     """A loss within the margins, or a margin that nobody claims, is no finding: what was seen needs that word."""
-    found = verdict(READY, row("train", "fake", step_s, 0.0, margin=margin))
+    (found,) = judged(READY, row("train", "fake", step_s, 0.0, margin=margin))
     assert found.sentence().endswith(f"of the step. Input does not bound the step{end}")
     assert found.loader_samples_per_s is None
 
 
-def test_without_its_counterpart_there_is_no_verdict() -> None:
+def test_without_its_counterpart_there_is_no_verdict(judged: Judge) -> None:
     """A fed step alone, or of another batch, can't be compared."""
-    assert verdicts(result(row("train", "sample", 2.0, 1.0))) == ()
-    assert verdicts(result(READY)) == ()
+    assert judged(row("train", "sample", 2.0, 1.0)) == ()
+    assert judged(READY) == ()
 
 
-def test_rounds_that_others_disturbed_conclude_nothing() -> None:
+def test_rounds_that_others_disturbed_conclude_nothing(judged: Judge) -> None:
     """A fed step that is faster than on ready tensors says that the machine was busy, not that input is no limit."""
-    fed = row("train", "fake", 0.3, 0.0)
-    assert fed.record is not None
-    assert fed.record.timing is not None
-    timing = replace(fed.record.timing, rounds=Rounds(steps=1, wall_s=(0.3, 0.3, 0.3), disturbed=("a", "b", None)))
-    busy = replace(fed, record=replace(fed.record, timing=timing))
-    assert verdict(READY, busy).sentence().endswith("measure again before concluding anything.")
+    rounds = Rounds(steps=1, wall_s=(0.3, 0.3, 0.3), disturbed=("a", "b", None))
+    (found,) = judged(READY, row("train", "fake", 0.3, 0.0, rounds=rounds))
+    assert found.sentence().endswith("measure again before concluding anything.")
 
 
-def test_a_row_whose_test_failed_has_no_verdict() -> None:
+def test_a_row_whose_test_failed_has_no_verdict(judged: Judge) -> None:
     """Nothing is concluded from an invalid row, on either side."""
-    fed = row("train", "fake", 1.25, 0.0)
-    assert fed.record is not None
-    invalid = replace(fed, record=replace(fed.record, flags=(Flag(name="test_failed", evidence="e", invalid=True),)))
-    assert verdicts(result(READY, invalid)) == ()
+    failed = Flag(name="test_failed", evidence="e", invalid=True)
+    assert judged(READY, replace(row("train", "fake", 1.25, 0.0), flags=(failed,))) == ()

@@ -38,22 +38,6 @@ def test_one_round_has_no_spread(tmp_path: Path, table: DeviceTable) -> None:
     assert replace(point, benchmark=replace(point.benchmark, stats=once)).spread is None
 
 
-def test_five_bad_rows_are_five_unplaced_points(tmp_path: Path, table: DeviceTable) -> None:
-    """FLOPs, bytes or time of zero, NaN everywhere: listed with a reason, none raises."""
-    nan = float("nan")
-    points = _points(
-        tmp_path,
-        table,
-        build.record(work=build.work(0.0, 1e6, 1e6), timing=build.timing(1e-3)),
-        build.record(work=build.work(1e9, 0.0, 0.0), timing=build.timing(1e-3)),
-        build.record(work=build.work(1e9, 1e6, 1e6), timing=build.timing(0.0)),
-        build.record(work=build.work(nan, 1e6, 1e6), timing=build.timing(1e-3)),
-        build.record(work=build.work(nan, nan, nan), timing=build.timing(nan)),
-    )
-    assert all(point.placement.why_not for point in points)
-    assert {point.bound.kind for point in points} == {"undetermined"}
-
-
 def test_the_cliff_of_a_file_changes_the_bound(tmp_path: Path, table: DeviceTable) -> None:
     """Batches 32 to 128 of one case; the last reserved 19 of 16 GB and is 12 times slower."""
 
