@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, Generic, Literal, TypeVar
 
@@ -103,6 +104,7 @@ def number(
     get: Get = "",
     show: Callable[[Any], str] = str,
     *,
+    right: bool = True,
     narrow: Callable[[Any], str] | None = None,
     drop: int = 0,
     dtype: Dtype = "Float64",
@@ -114,34 +116,19 @@ def number(
     :param by: of the path, as `Follow` has it; ``roots`` likewise.
     """
     value = get if callable(get) else Follow(get or name, roots, by)
-    return Column(name=name, title=title or name, get=value, show=show, narrow=narrow, drop=drop, dtype=dtype)
+    return Column(
+        name=name, title=title or name, get=value, show=show, right=right, narrow=narrow, drop=drop, dtype=dtype
+    )
 
 
-def words(
-    name: str,
-    title: str = "",
-    get: Get = "",
-    show: Callable[[Any], str] = str,
-    *,
-    narrow: Callable[[Any], str] | None = None,
-    drop: int = 0,
-    dtype: Dtype = "string",
-    by: Callable[[Any], Any] | None = None,
-    roots: Roots | None = None,
-) -> Column[Any]:
-    """Make a column that stands on the left, as `number` does."""
-    made = number(name, title, get, show, narrow=narrow, drop=drop, dtype=dtype, by=by, roots=roots)
-    return replace(made, right=False)
+words = partial(number, right=False, dtype="string")
+"""Makes a column that stands on the left."""
 
+seconds = partial(number, show=lambda value: scaled(value, "s"))
+"""Makes a column of times."""
 
-def seconds(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
-    """Make a column of times."""
-    return number(name, title, get, lambda value: scaled(value, "s"), drop=drop, dtype="Float64")
-
-
-def share(name: str, title: str = "", get: Get = "", *, drop: int = 0) -> Column[Any]:
-    """Make a column of shares from 0 to 1, shown in percent."""
-    return number(name, title, get, percent_of, drop=drop, dtype="Float64")
+share = partial(number, show=percent_of)
+"""Makes a column of shares from 0 to 1, shown in percent."""
 
 
 def ends(name: str, get: Callable[[Any], Sequence[float] | None]) -> list[Column[Any]]:

@@ -16,7 +16,7 @@ from roofline.cli.parameters import Output, OutputFile, table_options, verbose_o
 from roofline.machine.published import DeviceTable
 from roofline.model.points import Point, cases, newest
 from roofline.schema.record import Record
-from roofline.show.step.kernel_tables import kernel_kind_table, kernel_table, kernels_table, reconciliation_table
+from roofline.show.step.kernel_tables import kernel_table, kernels_table, reconciliation_table
 from roofline.show.step.operation_tables import (
     cases_table,
     kinds_table,
@@ -157,9 +157,8 @@ def _tables(point: Point, by: By, top: int, *, plain: bool) -> list[Table[Any]]:
 
 def _of_kernels(point: Point, top: int, *, by_kind: bool) -> tuple[Table[Any] | None, Table[Any] | None]:
     """By the profiler's times and by counters."""
-    if by_kind:
-        return kernel_kind_table(point, "profiler"), kernel_kind_table(point, "counters")
-    return kernel_table(point, "profiler", top), kernel_table(point, "counters", top)
+    by_profiler = kernel_table(point, "profiler", top, by_kind=by_kind)
+    return by_profiler, kernel_table(point, "counters", top, by_kind=by_kind)
 
 
 def _there(*tables: Table[Any] | None) -> list[Table[Any]]:

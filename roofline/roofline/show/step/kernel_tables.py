@@ -13,7 +13,7 @@ from roofline.counters.reconciliation import Reconciled, reconcile
 from roofline.model.operations import exceeds
 from roofline.model.points import Point
 from roofline.schema.amounts import total_of, usable, usable_or_zero
-from roofline.schema.record import Record
+from roofline.schema.record import KernelTime, Record
 from roofline.show.columns import between, notes_of, pick, short_bound
 from roofline.show.step import step_notes
 from roofline.show.step.step_notes import about_busy, kernel
@@ -46,34 +46,22 @@ class KernelLine:
     counted: CountedKernel | None = None
 
 
-def kernel_table(point: Point, source: Source, top: int) -> Table[KernelLine] | None:
+def kernel_table(point: Point, source: Source, top: int, *, by_kind: bool = False) -> Table[KernelLine] | None:
     """The kernels that torch's profiler saw, or that counters were read of, longest first; None where there are none.
 
     :param top: how many to show; the others stand in one row.
+    :param by_kind: a row for each kind of them. A sum of which a part isn't known isn't known either.
     """
-    rows = _lines(point, source)
-    if not rows:
+    kernels = _lines(point, source)
+    if not kernels:
         return None
+    what, columns, thing = ("Kinds of kernels", _KINDS, "kind") if by_kind else ("Kernels", _KERNELS, "kernel")
     return Table(
-        title=f"Kernels of {point.id}, by {_SOURCES[source]}",
-        columns=_KERNELS,
-        rows=topped(rows, top, _sum, "other kernel"),
-        display=_display(source, by_kind=False),
-        notes=_about(point, source, rows),
-    )
-
-
-def kernel_kind_table(point: Point, source: Source) -> Table[KernelLine] | None:
-    """The same by kind. A sum of which a part isn't known isn't known either."""
-    rows = _lines(point, source)
-    if not rows:
-        return None
-    return Table(
-        title=f"Kinds of kernels of {point.id}, by {_SOURCES[source]}",
-        columns=_KINDS,
-        rows=_kinds(rows),
-        display=_display(source, by_kind=True),
-        notes=_about(point, source, rows),
+        title=f"{what} of {point.id}, by {_SOURCES[source]}",
+        columns=columns,
+        rows=topped(_kinds(kernels) if by_kind else kernels, top, _sum, f"other {thing}"),
+        display=_display(source, by_kind=by_kind),
+        notes=_about(point, source, kernels),
     )
 
 
@@ -113,44 +101,25 @@ def _record(point: Point) -> Record:
 
 def _lines(point: Point, source: Source) -> list[KernelLine]:
     """A row for each kernel."""
+    record = _record(point)
+    kernels: Sequence[CountedKernel | KernelTime] = counted_kernels(record, point.roofs)
     if source == "profiler":
-        return _profiled(point)
-    kernels = counted_kernels(_record(point), point.roofs)
+        seen = () if record.profile is None else record.profile.kernels
+        kernels = [one for one in seen if usable_or_zero(one.time_s) and usable_or_zero(one.launches)]
     whole_s = total_of(one.time_s for one in kernels)
+    if source == "profiler":
+        step_s = point.step_time_s
+        whole_s = None if step_s is None or exceeds(whole_s or 0.0, step_s) else step_s
     return [
         KernelLine(
             point=point,
             source=source,
             name=one.name,
-            kind=one.kind,
-            launches=one.launches,
-            time_s=one.time_s,
-            whole_s=whole_s,
-            counted=one,
-        )
-        for one in kernels
-    ]
-
-
-def _profiled(point: Point) -> list[KernelLine]:
-    profile = _record(point).profile
-    kernels = (
-        []
-        if profile is None
-        else [one for one in profile.kernels if usable_or_zero(one.time_s) and usable_or_zero(one.launches)]
-    )
-    whole_s = point.step_time_s
-    if whole_s is not None and exceeds(sum(one.time_s for one in kernels), whole_s):
-        whole_s = None
-    return [
-        KernelLine(
-            point=point,
-            source="profiler",
-            name=one.name,
             kind=kind_of(one.name),
             launches=one.launches,
             time_s=one.time_s,
             whole_s=whole_s,
+            counted=one if isinstance(one, CountedKernel) else None,
         )
         for one in kernels
     ]
@@ -192,7 +161,7 @@ def _sum(rows: Sequence[KernelLine], name: str, kind: str | None = None) -> Kern
         source=rows[0].source,
         name=name,
         kind=kind,
-        kernels=len(rows),
+        kernels=sum(row.kernels for row in rows),
         launches=sum(row.launches for row in rows),
         time_s=total_of(row.time_s for row in rows),
         whole_s=rows[0].whole_s,

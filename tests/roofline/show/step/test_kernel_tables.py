@@ -17,7 +17,6 @@ from roofline.show.render import render
 from roofline.show.step.kernel_tables import (
     KernelLine,
     Source,
-    kernel_kind_table,
     kernel_table,
     kernels_table,
     reconciliation_table,
@@ -40,7 +39,7 @@ def _table(tmp_path: Path, record: Record, source: Source, top: int = 15) -> Tab
 
 
 def _kinds(tmp_path: Path, record: Record, source: Source) -> Table[KernelLine]:
-    table = kernel_kind_table(_point(tmp_path, record), source)
+    table = kernel_table(_point(tmp_path, record), source, 15, by_kind=True)
     assert table is not None
     return table
 
