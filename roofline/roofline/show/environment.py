@@ -8,11 +8,11 @@ from typing import Any
 
 from roofline.results.result import ResultFile
 from roofline.schema.session import Machine, Session
-from roofline.show.machine_columns import MACHINE_COLUMNS
+from roofline.show.machine_columns import MACHINE_COLUMNS, machine_columns
 from roofline.show.render import cell, text_of
-from roofline.show.tables import plain_value
+from roofline.show.tables import Column, plain_value
 from roofline.text.printable import markdown_text
-from roofline.text.units import percent, scaled, unit_of
+from roofline.text.units import percent, scaled
 
 
 def environment(result: ResultFile) -> str:
@@ -30,9 +30,14 @@ def environment(result: ResultFile) -> str:
 def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
     """What is known of a file's machine and run, in words and texts, by the heading that they stand under."""
     values = [(column, plain_value(column, result)) for column in MACHINE_COLUMNS]
-    known = [(column.title, text_of(column, value)) for column, value in values if value is not None]
-    settings = {} if result.machine is None else _settings(result.machine)
-    parts: dict[str, list[tuple[str, Any]]] = {"Machine": [*known], **settings}
+    parts: dict[str, list[tuple[str, Any]]] = {
+        "Machine": [(column.title, text_of(column, value)) for column, value in values if value is not None]
+    }
+    if result.machine is not None:
+        parts |= {"Versions": [], "Threads and limits": []}
+        for column in machine_columns([result])[len(MACHINE_COLUMNS) :]:
+            heading = "Versions" if column.name.startswith("version_") else "Threads and limits"
+            parts[heading].append((column.title, _text(column, result, result.machine)))
     commit = None if result.commit is None else result.commit + (" (with changes)" if result.commit_dirty else "")
     run = [("written", result.written_at)] if result.session is None else _run(result.session)
     parts["Run"] = [*run, ("commit", commit), ("pytest-benchmark", result.pytest_benchmark_version)]
@@ -42,12 +47,12 @@ def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _settings(machine: Machine) -> dict[str, list[tuple[str, Any]]]:
-    others = {name: value for name, value in machine.versions.items() if name != "python"}
-    versions = [(name, _value(f"versions.{name}", value, machine)) for name, value in others.items()]
-    limits = [(_words(key), _value(f"limits.{key}", value, machine)) for key, value in machine.limits.items()]
-    threads = [(f"threads, {_words(key)}", value) for key, value in machine.threads.items()]
-    return {"Versions": versions, "Threads and limits": [*threads, *limits]}
+def _text(column: Column[ResultFile], result: ResultFile, machine: Machine) -> str | None:
+    """What a column has of a machine, or why that isn't known."""
+    if (value := plain_value(column, result)) is not None:
+        return text_of(column, value)
+    reason = machine.missing.get(column.path.removeprefix("machine."))
+    return None if reason is None else f"not known: {reason}"
 
 
 def _run(session: Session) -> list[tuple[str, Any]]:
@@ -76,21 +81,3 @@ def _not_measured(session: Session) -> list[str]:
 def _table(pairs: Iterable[tuple[str, str]]) -> list[str]:
     rows = [f"| {cell(name)} | {cell(text)} |" for name, text in pairs]
     return ["| what | value |", "| --- | --- |", *rows]
-
-
-def _value(path: str, value: Any, machine: Machine) -> str | None:
-    """As text: with the unit that the path's ending says; the reason where there is none."""
-    if value is None:
-        reason = machine.missing.get(path)
-        return None if reason is None else f"not known: {reason}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    unit = unit_of(path)
-    # A whole number in a file may be beyond the range of floats: shown as it stands.
-    fits = isinstance(value, int | float) and abs(value) < 1e300
-    return scaled(value, unit) if unit is not None and fits else str(value)
-
-
-def _words(key: str) -> str:
-    """A key without its unit, as people write it."""
-    return (key if unit_of(key) is None else key.rpartition("_")[0]).replace("_", " ")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from roofline.results.result import ResultFile
 from roofline.show.tables import Column, Dtype, number, words
-from roofline.text.units import scaled
+from roofline.text.units import scaled, unit_of
 
 
 def _of_machine(name: str, of_host: str) -> Callable[[ResultFile], Any]:
@@ -65,6 +66,23 @@ def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
     columns = {column.name: column for column in MACHINE_COLUMNS}
     for prefix, group, dtype in _GROUPS:
         for name in dict.fromkeys(name for machine in machines for name in getattr(machine, group)):
-            column: Column[ResultFile] = number(f"{prefix}_{name}", name, f"machine.{group}.{name}")
+            unit = unit_of(name)
+            title = (
+                name if group == "versions" else (name if unit is None else name.rpartition("_")[0]).replace("_", " ")
+            )
+            column: Column[ResultFile] = number(
+                f"{prefix}_{name}",
+                f"threads, {title}" if group == "threads" else title,
+                f"machine.{group}.{name}",
+                partial(_in_words, unit=unit),
+            )
             columns.setdefault(column.name, replace(column, dtype=_LIMIT_DTYPES.get(name, dtype)))
     return list(columns.values())
+
+
+def _in_words(value: Any, unit: str | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    # A whole number in a file may be beyond the range of floats: shown as it stands.
+    fits = isinstance(value, int | float) and abs(value) < 1e300
+    return scaled(value, unit) if unit is not None and fits else str(value)
