@@ -43,7 +43,7 @@ def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:
     """
     machines = _cut_apart({machine for _, machine in rows}, _NAME // 2)
     ends = {machine: f" · {short}" if machine else "" for machine, short in machines.items()}
-    names = _cut_apart({name for name, _ in rows}, _NAME - max(map(len, ends.values())))
+    names = _cut_apart({name for name, _ in rows}, _NAME - max(map(len, ends.values()), default=0))
     return [names[name] + ends[machine] for name, machine in rows]
 
 
