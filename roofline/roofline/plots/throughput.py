@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, runs_of
 from roofline.model.throughputs import NEAR_BEST, knee
-from roofline.plots.layout import beside, draw_heading, width_of
+from roofline.plots.layout import beside, draw_heading
 from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
 from roofline.text.units import percent, significant
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 # Inches.
 _BETWEEN, _PANEL, _AXES_HEIGHT = 0.75, 4.6, 2.95
 _LEGEND_ROWS = 15
-_SIDE_STEP, _MOST_BESIDE, _NEAR_SHARE = 0.07, 0.32, 0.6
+_SIDE_STEP, _MOST_BESIDE = 0.07, 0.32
 MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 
@@ -171,14 +170,13 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
         axes.set_ylim(0, max(one.rate + one.deviation for one in measured) * 1.1)
         axes.yaxis.set_major_formatter(lambda value, _: significant(value, 2) if value % 1 else f"{value:.0f}")
     axes.set_xlabel("batch size", fontsize=10, color=DARK)
-    series = sorted({(one.case.model, one.case.precision, one.variant) for one in measured})
-    step = _side_step(batches, len(series), width_of(axes))
-    for index, (model, precision, named) in enumerate(series):
+    series: dict[tuple[str, str, str], list[Measured]] = {}
+    for one in sorted(measured, key=lambda one: one.case.batch):
+        series.setdefault((one.case.model, one.case.precision, one.variant), []).append(one)
+    step = min(_SIDE_STEP, _MOST_BESIDE / max(1, len(series) - 1))
+    for index, (model, precision, named) in enumerate(sorted(series)):
+        line = series[model, precision, named]
         aside = (index - (len(series) - 1) / 2) * step
-        line = sorted(
-            (one for one in measured if (one.case.model, one.case.precision, one.variant) == (model, precision, named)),
-            key=lambda one: one.case.batch,
-        )
         # Beside each other, else one hides the other's bar.
         transform = axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
         axes.errorbar(
@@ -203,14 +201,3 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
         if rings:
             across, up = [one.case.batch for one in rings], [one.rate for one in rings]
             axes.plot(across, up, "o", markeredgecolor=style.color(model), transform=transform, **_RING)
-
-
-def _side_step(batches: Sequence[int], series: int, across: float) -> float:
-    """Inches between points of one batch size, so that all of them are nearer to their tick than to the next.
-
-    :param across: width of the axes in inches.
-    """
-    octaves = math.log2(1.4**2 * batches[-1] / batches[0])
-    nearest = min((math.log2(high / low) for low, high in pairwise(batches)), default=octaves)
-    room = min(_MOST_BESIDE, _NEAR_SHARE * nearest / octaves * across)
-    return min(_SIDE_STEP, room / max(series - 1, 1))

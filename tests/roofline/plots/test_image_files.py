@@ -254,12 +254,12 @@ def test_points_of_one_batch_size_stand_beside_each_other(tmp_path: Path) -> Non
     models = ("a", "b", "c", "d", "e", "f")
     points = _points(
         tmp_path,
-        *(build.record(case=build.case(model=model, batch=size)) for model in models for size in (1, 900, 1000)),
+        *(build.record(case=build.case(model=model, batch=size)) for model in models for size in (1, 2, 4)),
     )
     figure = throughput_figure(points, "title", _style(points))
     figure.draw_without_rendering()
     axes = figure.axes[0]
-    ticks = [float(axes.transData.transform((size, 1.0))[0]) for size in (1, 900, 1000)]
+    ticks = [float(axes.transData.transform((size, 1.0))[0]) for size in (1, 2, 4)]
     seen = [bars[0].get_transform().transform(bars[0].get_xydata())[:, 0] for bars in axes.containers]
     for tick, next_tick, places in zip(
         ticks[1:], [ticks[2], ticks[1]], [[x[1] for x in seen], [x[2] for x in seen]], strict=True

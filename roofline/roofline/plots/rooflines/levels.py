@@ -8,7 +8,7 @@ its own level's roof is bound by that level.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,44 +38,20 @@ _LEAST_AREA = 6.0
 _LARGEST = 10
 """Kernels that are drawn and named."""
 _NAME = 64
-_LINES = ("bytes of each level as hardware counters saw them; crosses: the step, at the FLOP/s of the timed step;",)
+_STEP = "bytes of each level as hardware counters saw them; crosses: the step, at the FLOP/s of the timed step"
 _KERNELS = "circles: its kernels, at the FLOP/s of their time under the counters, area their share of it"
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
-    name: str
-    color: str
-    quantity: str
+_LEVELS = {"l1_byte": ("L1", "#009E73"), "l2_byte": ("L2", "#E69F00"), "dram_byte": ("DRAM", "#0072B2")}
+"""Name and colour of each level, by its counter, in the order from the nearest."""
 
 
-_LEVELS = (
-    _Level("L1", "#009E73", "l1_byte"),
-    _Level("L2", "#E69F00", "l2_byte"),
-    _Level("DRAM", "#0072B2", "dram_byte"),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series(Spot):
+    """The same FLOP/s at each level that is known: ``places`` has its FLOP/byte. ``share`` is of all kernels' time."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The same FLOP/s at each level that is known: pairs of the level and FLOP/byte, at least one."""
-
-    attained: float
-    places: tuple[tuple[_Level, float], ...]
-
-    @property
-    def spot(self) -> Spot:
-        across = [intensity for _, intensity in self.places]
-        return Spot(min(across), max(across), self.attained)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kernel:
-    """A kernel that is drawn. ``share`` is of all kernels' time."""
-
-    kernel: CountedKernel
-    share: float
-    series: _Series
+    places: Mapping[str, float]
+    share: float = 1.0
 
 
 class Levels:
@@ -96,16 +72,16 @@ class Levels:
         if (whole := _step(point, counters)) is None:
             raise NoFigure("the counters have no bytes of any level")
         kernels = counted_kernels(record, point.roofs)
-        self._point, self._whole, self._drawn = point, whole, _drawable(kernels)
+        drawn = _drawable(kernels)
+        self._point, self._whole, self._drawn = point, whole, [series for _, series in drawn]
         self._dtypes = _dtypes(point, counters)
-        self.lines = [*_LINES, _KERNELS] if self._drawn else [_LINES[0].rstrip(";")]
-        self.footer = _footer(point, kernels, self._drawn)
-        self.legend = _legend(whole, self._drawn)
+        self.lines = [f"{_STEP};", _KERNELS] if drawn else [_STEP]
+        self.footer = _footer(point, kernels, drawn)
+        self.legend = _legend(whole, kernels=bool(drawn))
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
-        spots = [self._whole.spot, *(one.series.spot for one in self._drawn)]
-        draw_roofs(axes, self._point.roofs, spots, self._dtypes)
+        draw_roofs(axes, self._point.roofs, [self._whole, *self._drawn], self._dtypes)
         _draw_kernels(axes, self._drawn)
         _draw_step(axes, self._whole)
 
@@ -119,31 +95,31 @@ def levels_figure(point: Point) -> Figure:
 
 
 def _step(point: Point, counters: Counters) -> _Series | None:
-    place = point.placement
-    if place.attained_flop_per_s is None or place.time_s is None:
+    attained, time_s = point.placement.attained_flop_per_s, point.placement.time_s
+    if attained is None or time_s is None:
         return None
-    flop = place.attained_flop_per_s * place.time_s
-    return _series(place.attained_flop_per_s, flop, [(level, getattr(counters, level.quantity)) for level in _LEVELS])
+    return _series(attained, attained * time_s, {level: getattr(counters, level) for level in _LEVELS})
 
 
-def _series(attained: float, flop: float, levels: Sequence[tuple[_Level, float | None]]) -> _Series | None:
+def _series(attained: float, flop: float, byte: Mapping[str, float | None], share: float = 1.0) -> _Series | None:
     if not usable(attained) or not usable(flop):
         return None
-    places = tuple((level, flop / byte) for level, byte in levels if byte is not None and usable(byte))
-    return _Series(attained, places) if places else None
+    places = {level: flop / passed for level in _LEVELS if (passed := byte[level]) is not None and usable(passed)}
+    if not places:
+        return None
+    across = places.values()
+    return _Series(low=min(across), high=max(across), attained=attained, places=places, share=share)
 
 
-def _drawable(kernels: Sequence[CountedKernel]) -> list[_Kernel]:
+def _drawable(kernels: Sequence[CountedKernel]) -> list[tuple[CountedKernel, _Series]]:
     """The longest of the kernels that have FLOPs, bytes and a time."""
     whole_s = total_of(one.time_s or 0.0 for one in kernels) or 0.0
     found = []
     for one in kernels:
-        if one.flop_per_s is None or one.flop is None or one.time_s is None:
-            continue
-        series = _series(one.flop_per_s, one.flop, [(level, one.byte[level.quantity]) for level in _LEVELS])
-        if series is not None:
-            found.append(_Kernel(one, one.time_s / whole_s, series))
-    return sorted(found, key=lambda one: -one.share)[:_LARGEST]
+        if one.flop_per_s is not None and one.flop is not None and one.time_s is not None:
+            series = _series(one.flop_per_s, one.flop, one.byte, one.time_s / whole_s)
+            found += [] if series is None else [(one, series)]
+    return sorted(found, key=lambda pair: -pair[1].share)[:_LARGEST]
 
 
 def _dtypes(point: Point, counters: Counters) -> set[str]:
@@ -155,44 +131,41 @@ def _dtypes(point: Point, counters: Counters) -> set[str]:
 
 
 def _draw_step(axes: Axes, whole: _Series) -> None:
-    across = [intensity for _, intensity in whole.places]
-    axes.plot(across, [whole.attained] * len(across), color="black", linewidth=1.2, zorder=5)
-    for level, intensity in whole.places:
+    axes.plot([whole.low, whole.high], [whole.attained] * 2, color="black", linewidth=1.2, zorder=5)
+    for level, intensity in whole.places.items():
         axes.plot(
             [intensity],
             [whole.attained],
             linestyle="",
             marker="X",
             markersize=12,
-            color=level.color,
+            color=_LEVELS[level][1],
             markeredgecolor="black",
             markeredgewidth=0.9,
             zorder=7,
         )
 
 
-def _draw_kernels(axes: Axes, drawn: Sequence[_Kernel]) -> None:
+def _draw_kernels(axes: Axes, drawn: Sequence[_Series]) -> None:
     for number, one in enumerate(drawn, 1):
-        attained, places = one.series.attained, one.series.places
-        across = [intensity for _, intensity in places]
-        axes.plot(across, [attained] * len(across), color=FAINT, linewidth=0.8, zorder=3)
-        for level, intensity in places:
+        area = max(_LEAST_AREA, _WHOLE_AREA * one.share)
+        axes.plot([one.low, one.high], [one.attained] * 2, color=FAINT, linewidth=0.8, zorder=3)
+        for level, intensity in one.places.items():
             axes.scatter(
                 [intensity],
-                [attained],
-                s=max(_LEAST_AREA, _WHOLE_AREA * one.share),
-                color=level.color,
+                [one.attained],
+                s=area,
+                color=_LEVELS[level][1],
                 alpha=0.55,
                 edgecolors="white",
                 linewidths=0.5,
                 zorder=4,
             )
         # The last level's point is the rightmost as a rule: the number stands beside it, clear of its own circle.
-        radius = math.sqrt(max(_LEAST_AREA, _WHOLE_AREA * one.share)) / 2
         axes.annotate(
             str(number),
-            (max(across), attained),
-            xytext=(radius + 3, 0),
+            (one.high, one.attained),
+            xytext=(math.sqrt(area) / 2 + 3, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
@@ -201,27 +174,29 @@ def _draw_kernels(axes: Axes, drawn: Sequence[_Kernel]) -> None:
         )
 
 
-def _legend(whole: _Series, drawn: Sequence[_Kernel]) -> list[Line2D]:
-    handles = [handle(level.name, color=level.color) for level, _ in whole.places]
+def _legend(whole: _Series, *, kernels: bool) -> list[Line2D]:
+    handles = [handle(_LEVELS[level][0], color=_LEVELS[level][1]) for level in whole.places]
     handles.append(handle("the step", marker="X", linestyle="-", color="black", markersize=9))
-    if drawn:
+    if kernels:
         share = 0.1
         size = math.sqrt(_WHOLE_AREA * share)
         handles.append(handle(f"{percent(share)} of the kernels' time", color=FAINT, markersize=size))
     return handles
 
 
-def _footer(point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[_Kernel]) -> list[str]:
+def _footer(
+    point: Point, kernels: Sequence[CountedKernel], drawn: Sequence[tuple[CountedKernel, _Series]]
+) -> list[str]:
     lines = [
-        f"{number}  {percent(one.share)}  {one.kernel.kind} ({one.kernel.limit}: {one.kernel.why}):"
-        f" {kernel(plain_kernel(one.kernel.name), _NAME)}"
-        for number, one in enumerate(drawn, 1)
+        f"{number}  {percent(series.share)}  {one.kind} ({one.limit}: {one.why}):"
+        f" {kernel(plain_kernel(one.name), _NAME)}"
+        for number, (one, series) in enumerate(drawn, 1)
     ]
-    shown = {id(one.kernel) for one in drawn}
+    shown = {id(one) for one, _ in drawn}
     others = [one for one in kernels if id(one) not in shown]
     if others and drawn:
         without = sum(1 for one in others if one.flop == 0)
-        share = percent(max(0.0, 1 - sum(one.share for one in drawn)))
+        share = percent(max(0.0, 1 - sum(series.share for _, series in drawn)))
         told = f"Not drawn: {counted(len(others), 'kernel')} with {share} of the kernels' time"
         lines.append(f"{told}, {without} of them without a FLOP" if without else told)
     unread = without_flop(kernels)
