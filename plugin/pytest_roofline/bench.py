@@ -157,13 +157,19 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
     )
     made = checks_of_all(run.ranks.gather([check for check in checks if check is not None]))
     profiled = observed.profiled
-    compile_s, uncompiled = _compile_s(measured, before.graphs.since(first.graphs).made, asked=workload.compile)
+    graphs = before.graphs.since(first.graphs)
+    compile_s, uncompiled = _compile_s(measured, graphs.made, asked=workload.compile)
     flags = attached_flags + cpus.binding_flags() + timing_flags(measured) + held + observed.flags
     record = Record(
         case=known,
         device=run.machine.device,
         checks=made,
-        timing=replace(measured.timing, input_startup_s=workload.batches.startup_s, compile_s=compile_s),
+        timing=replace(
+            measured.timing,
+            input_startup_s=workload.batches.startup_s,
+            compile_s=compile_s,
+            compiled_from_cache=None if compile_s is None else graphs.cached,
+        ),
         work=None if profiled is None else profiled.work,
         operations=() if profiled is None else profiled.operations,
         profile=None if profiled is None else profiled.profile,

@@ -23,6 +23,7 @@ _REASONS: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("device.compute_capability", lambda _: "CUDA devices alone have one"),
     ("device.last_level_cache_byte", lambda _: "the system doesn't tell it"),
     ("timing.compile_s", lambda _: "steps run eagerly: nothing is compiled"),
+    ("timing.compiled_from_cache", lambda record: record.missing.get("timing.compile_s", "nothing is compiled")),
     ("timing.input_startup_s", lambda _: "batches lie ready: nothing had to start"),
     ("timing.autocorrelation_rounds", lambda record: record.missing.get("timing.margin", "too few rounds")),
     ("timing.step_time_sd_s", lambda _: "one round has no spread"),

@@ -56,6 +56,7 @@ def test_what_inductor_made_is_measured(project: pytest.Pytester) -> None:
     assert record.timing.compile_s is not None
     (graphs,) = (check.evidence for check in record.checks if check.name == "graphs")
     assert graphs.startswith("1 graph(s) were compiled before the timed rounds")
+    assert record.timing.compiled_from_cache == (1 if "1 of 1 parts from a cache" in graphs else 0)
     assert record.work is not None
     assert record.work.flop_per_step == 2 * 2 * 8 * 4
 

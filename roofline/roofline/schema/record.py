@@ -164,6 +164,8 @@ class Timing:
     input_startup_s: float | None = None
     """Time the data loader took to start its workers and deliver its first batch; not part of any step."""
     compile_s: float | None = None
+    compiled_from_cache: Whole | None = None
+    """Parts of the graphs, forward and backward apart, whose code torch found in a cache instead of compiling it."""
     latency: Latency | None = None
 
     @property

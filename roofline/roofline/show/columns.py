@@ -242,6 +242,7 @@ _ALL: tuple[Column[Point], ...] = (
     _number("device_share", "device\nbusy", "placement.device_share", percent),
     _seconds("input_startup_s", "input\nstart-up", "record.timing.input_startup_s"),
     _seconds("compile_s", "compile", "record.timing.compile_s"),
+    _count("compiled_from_cache", "from\ncache", "record.timing.compiled_from_cache"),
     _text(
         "repeat_step_time_s",
         "repeats",

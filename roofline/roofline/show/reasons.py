@@ -80,7 +80,7 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     "timing.latency": "single steps were not timed",
     "timing.input_wait_s": _NO_LOADER,
     "timing.input_startup_s": _NO_LOADER,
-    "timing.compile_s": "steps run eagerly: nothing is compiled",
+    **dict.fromkeys(("timing.compile_s", "timing.compiled_from_cache"), "steps run eagerly: nothing is compiled"),
     "timing.rounds.disturbed": "nothing that would show it was read",
     "timing.rounds": _NO_READING,
     "timing": "not timed by pytest-roofline",

@@ -23,7 +23,8 @@ def _explained(**changes: Any) -> Record:
     """Nothing is None without a reason, but for what ``changes`` bring."""
     paths = (
         *("device.compute_capability", "timing.rounds", "timing.autocorrelation_rounds", "timing.sync_cost_s"),
-        *("timing.input_wait_s", "timing.input_startup_s", "timing.compile_s", "timing.latency", "work"),
+        *("timing.input_wait_s", "timing.input_startup_s", "timing.compile_s", "timing.compiled_from_cache"),
+        *("timing.latency", "work"),
         *("profile", "counters", "host_counters", "memory", "process", "energy_j_per_step"),
     )
     return build.record(missing=dict.fromkeys(paths, "a reason"), **changes)

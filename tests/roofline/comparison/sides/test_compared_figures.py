@@ -263,8 +263,20 @@ def test_energy_is_known_as_well_as_its_rounds_show() -> None:
     assert errors[1] == pytest.approx(10 * errors[0], rel=0.01)
 
 
+def test_code_from_a_cache_has_no_compile_time(run: Run, tmp_path: Path) -> None:
+    """It is there ten times sooner: neither faster than a compilation, nor what one is slower than."""
+    base = _side(tmp_path / "base", _compile_time, 20.0)
+    loaded = [
+        _write(tmp_path / "new", number, _timed(sessions.record(0.1, number), compile_s=2.0, compiled_from_cache=1))
+        for number in range(10, 14)
+    ]
+    code, _, err = run("check", *loaded, "--baseline", *base, "--figure", "compile_time")
+    assert code == 3
+    assert "torch found its code in a cache. TORCHINDUCTOR_FORCE_DISABLE_CACHES=1" in err
+
+
 def test_no_ratio_is_formed_with_zero() -> None:
-    """A compile cache that was warm may leave a compile time of 0."""
+    """A first step may take no longer than a later one."""
     with pytest.raises(Unusable, match="compile time of 0 s: no ratio"):
         observe_figure(FIGURES["compile_time"], _timed(build.record(), compile_s=0.0), "")
 
