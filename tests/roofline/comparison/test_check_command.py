@@ -263,11 +263,8 @@ def test_by_roof_a_side_is_one_machine(run: Run, tmp_path: Path, base: list[Path
         (("--least-effect", "2"), "2.0 is not in the range 0<x<1"),
         (("--least-effect", "nan"), "'nan' is not a valid number, such as 2% or 0.02"),
         (("--confidence", "1"), "1.0 is not in the range 0.5<=x<=0.999999"),
-        (("--least-effect", "100%"), "1.0 is not in the range 0<x<1"),
-        (("--confidence", "0.9999991"), "is not in the range"),
         (("--confidence", "49.9%"), "is not in the range"),
         (("--floor", "-1"), "-1.0 is not in the range x>=0"),
-        (("--floor", "inf"), "'inf' is not a valid number"),
         (("--by", "mean"), "'mean' is not one of 'time', 'roof'"),
     ],
 )
@@ -277,13 +274,6 @@ def test_bad_options(run: Run, base: list[Path], new: list[Path], options: tuple
     assert (code, out) == (2, "")
     assert options[0] in err
     assert message in err
-
-
-def test_both_sides_have_to_be_given(run: Run, base: list[Path]) -> None:
-    """A wrong usage, with the name of what is missing."""
-    assert "nothing to check against: give --baseline BASE" in run("check", base[0])[2]
-    assert "Missing argument 'NEW...'" in run("check", "--baseline", base[0])[2]
-    assert run("check", base[0])[0] == 2
 
 
 def test_a_reader_that_has_seen_enough_changes_no_verdict(tmp_path: Path, base: list[Path]) -> None:

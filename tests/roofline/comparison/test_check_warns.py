@@ -62,30 +62,6 @@ def test_a_new_case_passes_and_is_told(run: Run, tmp_path: Path, base: list[Path
     assert "2 matched, 1 new" in out
 
 
-def test_rows_invalid_on_both_sides_are_kept_out_and_told(run: Run, base: list[Path], new: list[Path]) -> None:
-    """Nothing was lost against the baseline; but if nothing else is there, there is nothing to pass."""
-    for path in (*base, *new):
-        sessions.edited(path, sessions.errored)
-    code, out, err = run("check", *new, "--baseline", *base)
-    assert code == 0
-    assert "1 matched, 0 new, 0 removed, 1 invalid" in out
-    assert f"Warning: invalid: {ID}: baseline: test_failed" in err
-    for path in (*base, *new):
-        sessions.edited(path, lambda content: content["benchmarks"].pop(0))
-    code, out, err = run("check", *new, "--baseline", *base)
-    assert code == 3
-    assert out.startswith("Cannot compare: no case could be judged (1 invalid)")
-
-
-def test_a_baseline_of_several_machines_serves_each(run: Run, tmp_path: Path, base: list[Path]) -> None:
-    """Each machine is compared with itself, and never pooled with another: the other's files are left out by name."""
-    other = sessions.side(tmp_path / "other", {name: time / 3 for name, time in TIMES.items()}, label="fast", first=20)
-    new = sessions.side(tmp_path / "new", TIMES, first=10)
-    code, out, _ = run("check", *new, "--baseline", *base, *other)
-    assert code == 0
-    assert f"left out of the baseline: {other[0]} and 3 more: another machine" in " ".join(out.split())
-
-
 def test_the_host_name_is_no_machine(run: Run, tmp_path: Path) -> None:
     """Runners of one kind have a new name each time; it is told, and nothing hangs on it."""
     base = build.write(tmp_path / "base.json", sessions.foreign({"a": (0.02,) * 9}, node="runner-1"))
@@ -123,20 +99,6 @@ def test_two_clusters_of_rounds_are_inconclusive_by_name(run: Run, tmp_path: Pat
     # Slower in whichever cluster: each of its rounds took longer than any of the baseline's.
     slow = [side(f"slow{number}", tuple(3 * time for time in two)) for number in range(4)]
     assert run("check", *slow, "--baseline", *base)[0] == 1
-
-
-def test_a_loud_hour_is_inconclusive(run: Run, base: list[Path], new: list[Path]) -> None:
-    """Rounds disturbed from outside say nothing of the code: never slower, never the same."""
-
-    def disturb(content: dict[str, Any]) -> None:
-        sessions.record_of(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
-
-    for path in new:
-        sessions.edited(path, disturb)
-    code, out, err = run("check", *new, "--baseline", *base)
-    assert code == 0
-    assert f"inconclusive: {ID}: new: mostly disturbed from outside in each of 4 sessions (" in " ".join(out.split())
-    assert ID in err
 
 
 def test_an_older_file_in_the_new_one_s_place_is_told(run: Run, base: list[Path], tmp_path: Path) -> None:

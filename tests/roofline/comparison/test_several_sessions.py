@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -35,32 +34,14 @@ def _not_a_number(content: dict[str, Any]) -> None:
     record_of(content)["timing"]["rounds"]["wall_s"][3] = math.nan
 
 
-def _zero(content: dict[str, Any]) -> None:
-    record_of(content)["timing"]["step_time_s"] = 0.0
-
-
-def _no_rounds(content: dict[str, Any]) -> None:
-    record_of(content)["timing"]["rounds"]["wall_s"] = []
-
-
 def _failed(content: dict[str, Any]) -> None:
     remove(content)
     content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
 
 
-def _times_in_another_unit(content: dict[str, Any], factor: float = 1000) -> None:
-    row, timing = row_of(content), record_of(content)["timing"]
-    for name in ("min", "max", "mean", "median", "stddev"):
-        row["stats"][name] *= factor
-    timing["step_time_s"] *= factor
-    timing["rounds"]["wall_s"] = [wall * factor for wall in timing["rounds"]["wall_s"]]
-
-
 _INVALID: dict[str, tuple[Change, str]] = {
     "disproved": (disproved, "precision_disproved: 3 products ran in tf32"),
     "not a number": (_not_a_number, "a round's time in the record is not a time"),
-    "zero": (_zero, "the record's step time is 0 s, which is not a time"),
-    "no rounds": (_no_rounds, "no rounds in the record"),
     "failed after it measured": (errored, "test_failed: the test measured, but did not pass"),
 }
 _MISSING: dict[str, tuple[Change, str]] = {
@@ -196,26 +177,14 @@ def test_a_new_case_of_which_sessions_are_invalid(
     assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision_disproved" in err
 
 
-@pytest.mark.parametrize(("factor", "outcome"), [(400, "inconclusive"), (600, "not comparable")])
-def test_how_far_sessions_may_be_apart(
-    run: Run, base: list[Path], new: list[Path], factor: float, outcome: str
-) -> None:
-    """By a factor of 500."""
-    sessions.edited(new[0], lambda content: _times_in_another_unit(content, factor))
-    _, out, _ = run("check", *new, "--baseline", *base, "--format", "json")
-    assert {row["case"]: row["verdict"] for row in json.loads(out)}[ID] == outcome
-
-
 @pytest.mark.parametrize("where", ["base", "new"])
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (None, "truncated, the JSON ends in the middle"),
-        ("", "empty. "),
-        ("hello", "not JSON"),
         ('{"benchmarks": []}', "no benchmarks in it"),
     ],
-    ids=["truncated", "empty", "no JSON", "no benchmarks"],
+    ids=["truncated", "no benchmarks"],
 )
 def test_a_file_of_a_folder_that_can_not_be_read(
     run: Run, base: list[Path], new: list[Path], where: str, content: str | None, reason: str
@@ -245,7 +214,12 @@ def test_another_tools_json_in_a_folder_is_passed_over(run: Run, base: list[Path
 
 def test_a_row_that_stands_twice_is_told(run: Run, base: list[Path], new: list[Path]) -> None:
     """The last is taken, as of a test that was run again."""
-    sessions.edited(new[0], lambda content: content["benchmarks"].append(copy.deepcopy(row_of(content))))
-    code, out, _ = run("check", *new, "--baseline", *base, "--width", 400)
-    assert code == 0
+
+    def run_again(content: dict[str, Any]) -> None:
+        content["benchmarks"].append(copy.deepcopy(row_of(content)))
+        disproved(content)
+
+    sessions.edited(new[0], run_again)
+    code, out, err = run("check", *new, "--baseline", *base, "--width", 400)
+    assert (code, "invalid" in err) == (0, False)
     assert f"{new[0]}: 2 rows of {ID}: the last was taken" in out

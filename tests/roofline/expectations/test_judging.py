@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,14 +92,6 @@ def test_a_floor_fails_beyond_what_the_measurement_leaves_open(tmp_path: Path, f
     assert in_short(finding).endswith(", not 12.61 %")
 
 
-def test_of_a_range_its_upper_end_has_to_reach_the_floor(tmp_path: Path) -> None:
-    """0.2 to 0.4 of the memory roof: 0.41 isn't reached, 0.4 may be."""
-    record, over = build_points.record(work=build_points.memory_work()), build_points.roofs(None)
-    one = expected(bound="memory", min_fraction_of_roof=0.4)
-    assert check(tmp_path, record, one, over=over)[0].verdict == "held"
-    assert check(tmp_path, record, replace(one, min_fraction_of_roof=0.41), over=over)[0].verdict == "failed"
-
-
 UNDETERMINED = {
     "range straddles the knee": build_points.record(work=build.work(1e11, 5e8, 4e9)),
     "within 15 % of the knee": build_points.record(work=build.work(1e11, 0.95e9, 1.05e9)),
@@ -131,25 +124,17 @@ def test_a_floor_is_judged_whatever_the_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "over", "told"),
     [
-        (build_points.record(work=None), None, "the work was not counted"),
-        (
-            build_points.record(),
-            (),
-            "or a dtype that it ran in has no compute roof. Evidence: no roofs: none measured in this",
-        ),
-        (
-            build_points.record(work=build.work(1e11, float("nan"), float("nan"))),
-            None,
-            "no fraction of its roof: its bytes are not known",
-        ),
+        ({"work": None}, None, "the work was not counted"),
+        ({}, (), "that it ran in has no compute roof. Evidence: no roofs: none measured in this"),
+        ({"work": build.work(1e11, math.nan, math.nan)}, None, "no fraction of its roof: its bytes are not known"),
     ],
 )
 def test_without_a_fraction_a_floor_is_not_evaluable(
-    tmp_path: Path, record: Record, over: tuple[Any, ...] | None, told: str
+    tmp_path: Path, record: dict[str, Any], over: tuple[Any, ...] | None, told: str
 ) -> None:
     """And says why there is none."""
     one = expected(bound=None, min_fraction_of_roof=0.01)
-    finding, checked = check(tmp_path, record, one, over=over)
+    finding, checked = check(tmp_path, build_points.record(**record), one, over=over)
     assert (finding.verdict, build_points.exit_code(checked)) == ("not_evaluable", 3)
     assert told in message(finding)
 
@@ -283,15 +268,8 @@ def test_what_a_record_says_is_found_without_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (
-            {"min_fraction_of_roof": 0.0},
-            "Expected at least 0 % of its roof (the marker). It can't be judged: min_fraction",
-        ),
-        ({"min_fraction_of_roof": -1.0}, "can't be judged: min_fraction_of_roof is -1.0; use a number above 0 and at"),
-        (
-            {"min_fraction_of_speed_of_light": 5.0},
-            "can't be judged: min_fraction_of_speed_of_light is 5.0; use a number",
-        ),
+        ({"min_fraction_of_roof": 0.0}, "at least 0 % of its roof (the marker). It can't be judged: min_fraction"),
+        ({"min_fraction_of_speed_of_light": 5.0}, "judged: min_fraction_of_speed_of_light is 5.0; use a number"),
         ({}, "Expected nothing (the marker). It can't be judged: nothing is expected; give a bound, min_fraction_of"),
     ],
 )
@@ -338,33 +316,12 @@ def test_sessions_of_a_case_are_judged_together(tmp_path: Path) -> None:
         assert (finding.verdict, len(finding.points)) == (verdict, 3)
 
 
-def test_a_worse_session_makes_no_floor_held(tmp_path: Path) -> None:
-    """Three at 9.54 % miss 11 %; so do they beside some that are 1.4 times slower, though they scatter more."""
-    steps = (0.01 / 0.0954,) * 3
-    for times in (steps, (*steps, 1.4 * steps[0]), (*steps, *(1.4 * steps[0],) * 2)):
-        points = _sessions(tmp_path, *(build_points.record(timing=build.timing(step)) for step in times))
-        checked = check_expectations(points, [expected(min_fraction_of_roof=0.11)])
-        assert ([finding.verdict for finding in checked.findings], build_points.exit_code(checked)) == (["failed"], 1)
-
-
 @pytest.mark.parametrize(
     ("margin", "spread", "floor", "verdict", "told"),
     [
-        (
-            1e9,
-            0.0,
-            0.12,
-            "not_evaluable",
-            "Likely: the time is known to no better than itself: leave the machine alone",
-        ),
-        (
-            1e9,
-            0.0,
-            0.05,
-            "not_evaluable",
-            "Likely: the time is known to no better than itself: leave the machine alone",
-        ),
-        (0.008, 0.9999, 0.12, "not_evaluable", "Likely: the roofs were measured on a busy machine (their samples"),
+        (1e9, 0.0, 0.12, "not_evaluable", "Likely: the time is known to no better than itself: leave the"),
+        (1e9, 0.0, 0.05, "not_evaluable", "Likely: the time is known to no better than itself: leave the"),
+        (0.008, 0.9999, 0.12, "not_evaluable", "Likely: the roofs were measured on a busy machine (their"),
         (0.008, 0.9999, 0.05, "held", None),
         (0.008, 0.6, 0.9, "failed", None),
     ],

@@ -1,6 +1,5 @@
 """A name that no device has is told; one that another machine may have isn't."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +41,6 @@ def test_a_device_that_nobody_has_is_told(tmp_path: Path, device: str) -> None:
     """With its place, and what is known."""
     (told,) = _unknown(tmp_path, device=device)
     assert told.startswith(f"device {device!r} (e.toml:3): no such device is known: a typo? These results are of ")
-
-
-@pytest.mark.parametrize("device", ["GeForce RTX 4090*", "NVIDIA  GeForce RTX 4090"])
-def test_a_device_of_the_results_that_is_written_otherwise_is_told(tmp_path: Path, device: str) -> None:
-    """`roofline devices` would find it; an entry is for what its driver calls it, and would expect nothing."""
-    card = replace(build.CUDA, name="NVIDIA GeForce RTX 4090")
-    points = build_points.points(tmp_path, build_points.record(device=card), machine={"device": card})
-    told = tuple(unknown_devices([Expected(bound="compute", device=device, source="e.toml:3")], points, load()))
-    assert told[0].startswith(f"device {device!r} (e.toml:3): no such device is known")
-    assert "These results are of NVIDIA GeForce RTX 4090, cuda, " in told[0]
 
 
 def test_what_was_locked_elsewhere_is_of_a_machine_that_there_is(tmp_path: Path) -> None:

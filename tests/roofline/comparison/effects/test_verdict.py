@@ -96,22 +96,6 @@ def test_significant(chances: list[float], expected: tuple[bool, ...]) -> None:
     assert significant(chances, 0.05) == expected
 
 
-def test_more_sessions_settle_it() -> None:
-    """The number told is the least with which the same estimate and scatter are settled."""
-    (verdict,) = judge_effects([effect(1.0, 0.012, 8.0, sessions=4)], [0.02], [0.99])
-    more = verdict.more_sessions
-    assert more is not None
-    deviation = 0.012 * math.sqrt(4 / 2)
-    kinds = []
-    for added in (more - 1, more):
-        sessions, freedom = 4 + added, 8.0 + 2 * added
-        (later,) = judge_effects(
-            [effect(1.0, deviation * math.sqrt(2 / sessions), freedom, sessions=sessions)], [0.02], [0.99]
-        )
-        kinds.append(later.kind)
-    assert kinds == ["inconclusive", "same"]
-
-
 def test_no_number_of_sessions_beats_the_drift() -> None:
     """Where the drift alone is as wide as what matters, more sessions are not promised to help."""
     (verdict,) = judge_effects([effect(1.0, 0.03, drift=0.02)], [0.02], [0.99])

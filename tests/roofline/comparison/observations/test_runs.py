@@ -180,15 +180,6 @@ def _at(day: int, hour: int = 12) -> str:
 BASE = [_dated("b1", _at(10)), _dated("b2", _at(11))]
 
 
-def test_sessions_of_one_code_in_one_stretch_of_time_have_nothing_to_tell() -> None:
-    """Nor where no commit is told."""
-    runs = [_dated("a", _at(20, 0)), _dated("b", _at(21, 0)), _dated("c", _at(20, 12))]
-    untold = [_dated("a", "", None, dirty=None), _dated("b", _at(20)), _dated("c", "", None, dirty=None)]
-    for side in (runs, untold):
-        assert other_code("new side", side) == []
-    assert before_the_baseline(BASE, runs) == []
-
-
 def test_other_code_than_the_newest_session_s_is_named() -> None:
     """In whatever order they were given; changes beside a commit make another code of it."""
     runs = [_dated("new", _at(20)), _dated("old", _at(2), "f" * 40), _dated("changed", _at(19, 13), dirty=True)]
@@ -196,7 +187,7 @@ def test_other_code_than_the_newest_session_s_is_named() -> None:
         "2 of 3 sessions of the baseline are not of commit aaaaaaaa, as the newest is, and taken for the same code:"
         " old (commit ffffffff), changed (commit aaaaaaaa with changes)"
     ]
-    untold = [_dated("new", _at(20)), _dated("whether", _at(20), dirty=None)]
+    untold = [_dated("new", _at(20)), _dated("whether", _at(20), dirty=None), _dated("none", _at(20), None)]
     assert other_code("baseline", untold) == []
 
 
@@ -212,13 +203,6 @@ def test_one_session_from_before_the_baseline(commit: str | None, dirty: bool | 
         " UTC) of another run?"
     )
     assert before_the_baseline(BASE, new) == ([line] if told else [])
-
-
-def test_before_a_baseline_without_dates_is_nothing() -> None:
-    """Nor is a session that tells none."""
-    new = [_dated("old", _at(9), "f" * 40), _dated("new", _at(12))]
-    assert before_the_baseline([*BASE, _dated("b3", "")], new) == []
-    assert before_the_baseline(BASE, [_dated("some time", "", None), _dated("new", _at(12))]) == []
 
 
 def _run(*roofs: Roof, fingerprint: str | None = "1") -> Run:

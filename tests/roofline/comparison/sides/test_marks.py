@@ -55,13 +55,6 @@ def test_marked_rounds_are_left_out(tmp_path: Path) -> None:
     assert pair.disturbed == 1
 
 
-def test_a_side_that_was_mostly_disturbed_is_not_judged(tmp_path: Path) -> None:
-    """Whatever the other side tells: what is known of it isn't forgotten."""
-    pair = _match(_side(tmp_path / "base", None, None), _side(tmp_path / "new", 16, 12))
-    assert pair.standing == "disturbed"
-    assert pair.why.startswith("new: mostly disturbed from outside in each of 2 sessions (")
-
-
 def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
     """Its rounds are no times, marked or not: here by roof, whose roofs were not measured."""
 

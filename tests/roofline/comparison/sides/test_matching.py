@@ -12,7 +12,6 @@ import pytest
 from roofline.comparison.sides.matching import Matching, match
 from roofline.comparison.sides.session_observations import By
 from roofline.comparison.sides.side_files import Side, read_side
-from roofline.files.decoding import ReadError
 from roofline.machine.published import load
 from roofline.schema.record import KEY
 from tests.roofline import build
@@ -87,29 +86,6 @@ def test_a_case_that_is_there_on_its_own_machine_is_not_removed(tmp_path: Path) 
     assert _standings(_match(base, [*new, *fast])) == [*slow, (ID, "fast", "not comparable")]
     sessions.edited(fast[0], lambda content: _record(content)["case"].update(mode="roof"))
     assert _standings(_match(base, [*new, *fast])) == slow
-
-
-def test_a_machine_with_roofs_alone_has_lost_its_cases(tmp_path: Path) -> None:
-    """With what its own files say of them: a case of this id was measured on the other machine, or failed there."""
-    for name in ("base", "new"):
-        for label in ("slow", "fast"):
-            sessions.side(tmp_path / name / label, {"resnet50": 0.1}, count=1, label=label)
-
-    def roofs_alone(content: dict[str, Any]) -> None:
-        _record(content)["case"].update(mode="roof", id="roof-fp32")
-        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "out of memory"}]
-
-    fast = sessions.edited(tmp_path / "new" / "fast" / "00.json", roofs_alone)
-    matching = _match([tmp_path / "base"], [tmp_path / "new"])
-    assert set(_standings(matching)) == {(ID, "slow", "matched"), (ID, "fast", "removed")}
-    assert matching.left_out == ()
-    (why,) = [pair.why for pair in matching.cases if pair.standing == "removed"]
-    assert why == f"in {tmp_path / 'base' / 'fast' / '00.json'}, not in {fast} (failed: out of memory)"
-    sessions.edited(fast, lambda content: content[KEY].update(not_measured=[]))
-    slow = tmp_path / "new" / "slow" / "00.json"
-    sessions.edited(slow, roofs_alone)
-    whys = [pair.why for pair in _match([tmp_path / "base"], [tmp_path / "new"]).cases]
-    assert sorted("out of memory" in why for why in whys) == [False, True]
 
 
 def test_plain_files_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
@@ -187,31 +163,6 @@ def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
         assert pair.why.startswith("another workload under the same id: batch 128, baseline 64 (")
 
 
-def test_sessions_that_can_not_be_used_are_left_out_with_the_reason(tmp_path: Path) -> None:
-    """One bad session of three."""
-    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=3) for name in ("base", "new"))
-    sessions.edited(
-        new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
-    )
-    (pair,) = _match(base, new).cases
-    assert (pair.standing, len(pair.base), len(pair.new)) == ("matched", 3, 2)
-    assert pair.why_missing == f"1 of 3 new sessions invalid: x: seen ({new[1]})"
-
-
-def test_a_session_in_which_the_case_failed_is_told(tmp_path: Path) -> None:
-    """The others are compared; that one of them had no number is no secret."""
-    base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.1}, count=3) for name in ("base", "new"))
-
-    def failed(content: dict[str, Any]) -> None:
-        content["benchmarks"].pop(0)
-        content[KEY]["not_measured"] = [{"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}]
-
-    sessions.edited(new[1], failed)
-    pair = next(pair for pair in _match(base, new).cases if pair.id == ID)
-    assert (pair.standing, len(pair.new)) == ("matched", 2)
-    assert pair.why_missing == f"missing from 1 of 3 new sessions: not in {new[1]} (failed: assert 1 == 2)"
-
-
 def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
     """Measuring again would not help."""
     base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=2) for name in ("base", "new"))
@@ -242,15 +193,6 @@ def test_a_record_on_one_side_only(tmp_path: Path) -> None:
         assert (pair.standing, pair.why.startswith("one side has a record")) == ("not comparable", True)
 
 
-def test_by_roof_machines_may_differ_but_not_within_a_side(tmp_path: Path) -> None:
-    """A side is one machine; the two sides may be two."""
-    base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=1, label="slow")
-    new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=1, label="fast")
-    assert _standings(_match(base, new, "roof")) == [(ID, "fast", "matched")]
-    with pytest.raises(ReadError, match=r"the new side holds results of 2 machines \(fast, slow\)"):
-        _match(base, [*new, *base], "roof")
-
-
 @pytest.mark.parametrize("lacks", ["flop", "dram_byte"])
 def test_by_roof_counters_without_one_of_both_are_another_source(tmp_path: Path, lacks: str) -> None:
     """A run under ncu that was cut short leaves FLOPs counted and bytes by counters: no change of the code either."""
@@ -275,37 +217,6 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
     path = build.write(tmp_path / "a.json", build.document([record], of=build.session(), on=build.machine()))
     assert _read([path]).results == ()
     assert _read([path], "roof").results == ()
-
-
-def test_the_last_row_of_a_test_that_was_run_again_counts(tmp_path: Path) -> None:
-    """Its rows are no sessions of their own."""
-    records = [sessions.record(seconds, seconds) for seconds in (0.3, 0.1)]
-    path = build.write(tmp_path / "a.json", build.document(records, of=build.session(), on=build.machine()))
-    assert [seen.value for seen in _read([path]).results] == [pytest.approx(0.1, rel=0.01)]
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_cases_of_loud_hours_have_one_reason(tmp_path: Path, count: int) -> None:
-    """However many rounds of each were disturbed: one line tells of all, and its numbers are of all files it names."""
-    base, new = (
-        sessions.side(tmp_path / name, {"resnet50": 0.1, "vgg16": 0.2}, count=count) for name in ("base", "new")
-    )
-
-    def disturb(content: dict[str, Any]) -> None:
-        for row, disturbed in zip(content["benchmarks"], (12, 16), strict=True):
-            rounds = row["extra_info"][KEY]["timing"]["rounds"]
-            rounds["disturbed"] = ["steal"] * disturbed + [None] * (len(rounds["wall_s"]) - disturbed)
-
-    for path in new:
-        sessions.edited(path, disturb)
-    pairs = _match(base, new).cases
-    assert {pair.standing for pair in pairs} == {"disturbed"}
-    (why,) = {pair.why for pair in pairs}
-    assert why == (
-        f"new: 2 of 2 cases were mostly disturbed from outside ({new[0]})"
-        if count == 1
-        else f"new: mostly disturbed from outside in each of 3 sessions ({new[0]} and 2 more)"
-    )
 
 
 @pytest.mark.parametrize(
