@@ -45,12 +45,8 @@ def write(result: AbResult, folder: Path, now: datetime | None = None) -> Path:
     :returns: the file's path.
     :raises WrongOptions: it can't be written.
     """
-    stem = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab"
+    path = folder / f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab.json"
     try:
-        number, path = 1, folder / f"{stem}.json"
-        while path.exists():
-            number += 1
-            path = folder / f"{stem}-{number}.json"
         write_text(path, json.dumps(document(result, now), indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise _unwritable(folder, error) from error

@@ -76,9 +76,9 @@ class Observation:
 
 
 def disturbed_session(cases: Iterable[Rounds]) -> str | None:
-    """Why a session says nothing of any case: most of its cases were mostly disturbed. None where enough weren't. Each
-    case counts alike, however many rounds it has. A case that met no other program in an hour that was full of them is
-    slower, too.
+    """Say why a session says nothing of any case: most of its cases were mostly disturbed. None where enough weren't.
+    Each case counts alike, however many rounds it has. A case that met no other program in an hour that was full of
+    them is slower, too.
 
     :param cases: the rounds of each; those of which nobody looked what disturbed them tell nothing.
     """
@@ -142,7 +142,7 @@ def flags_of(record: Record, placement: Placement) -> tuple[Flag, ...]:
 
 
 def why_kept_out(flags: Sequence[Flag]) -> str | None:
-    """Why the row may not be judged, whatever its times; None where it may.
+    """Say why the row may not be judged, whatever its times; None where it may.
 
     :param flags: those of `flags_of`.
     """
@@ -169,20 +169,17 @@ def observe_record(record: Record, stats: Stats, started_at: str) -> Observation
     timing = record.timing
     if timing is None:
         raise Unusable(f"no times: {record.missing.get('timing', 'the record has none')}")
-    rounds = timing.rounds
-    if rounds.steps < 1 or not rounds.wall_s:
-        raise Unusable("no rounds in the record")
-    if not all(map(usable, rounds.wall_s)):
-        raise Unusable("a round's time in the record is not a time")
+    rounds, found = timing.rounds, step_time(timing.rounds)
+    if found is None:
+        there = rounds.steps >= 1 and rounds.wall_s
+        raise Unusable("a round's time in the record is not a time" if there else "no rounds in the record")
     if rounds.disturbed is not None and len(rounds.disturbed) != len(rounds.wall_s):
         raise Unusable(f"{len(rounds.wall_s)} rounds in the record, and {len(rounds.disturbed)} marks of them")
     _check(stats)
-    steps = [wall / rounds.steps for wall in rounds.wall_s]
-    found = step_time(rounds)
-    assert found is not None
+    median_s = statistics.median(rounds.wall_s) / rounds.steps
     _same("the record's step time", timing.step_time_s, "its rounds'", found.time_s)
     _same("the statistics' mean", stats.mean_s, "the record's rounds'", found.mean_s)
-    _same("the statistics' median", stats.median_s, "the record's rounds'", statistics.median(steps))
+    _same("the statistics' median", stats.median_s, "the record's rounds'", median_s)
     return observe(rounds, started_at)
 
 
@@ -251,7 +248,7 @@ def _times(ratio: float) -> str:
 
 
 def spread_of_roof(placement: Placement, record: Record, roofs: Roofs) -> float:
-    """How far the samples of the roof over a point lay apart, (max - min) / max; 0 where it was sampled once.
+    """Tell how far the samples of the roof over a point lay apart, (max - min) / max; 0 where it was sampled once.
 
     At most 1, whatever the file says.
     """

@@ -92,8 +92,8 @@ _DIGITS = 4
 
 
 def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> str:
-    """What each side's work is of a step, in a sentence; empty where it is the same, or where neither side tells."""
-    sides = [[seen for seen in side if seen.counted is not None] for side in (base, new)]
+    """Say what work each side counted of a step; empty where it is the same, or where neither side tells."""
+    sides = [[(seen, seen.counted) for seen in side if seen.counted is not None] for side in (base, new)]
     before, now = (_listed(side, _flop) for side in sides)
     if not before or not now:
         only = "the baseline" if before else "new"
@@ -109,35 +109,33 @@ def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult
     )
 
 
-def _same_flop(one: SessionResult, other: SessionResult) -> bool:
-    first, second = _work(one), _work(other)
+_Row = tuple[SessionResult, Counted]
+
+
+def _same_flop(one: _Row, other: _Row) -> bool:
+    (_, first), (_, second) = one, other
     tolerance = COUNTERS_FLOP if "counters" in (first.flop_source, second.flop_source) else TOLERANCE
     return math.isclose(first.flop, second.flop, rel_tol=tolerance)
 
 
-def _same_bytes(one: SessionResult, other: SessionResult) -> bool:
+def _same_bytes(one: _Row, other: _Row) -> bool:
     """As far as they can be held against each other."""
-    first, second = _work(one), _work(other)
+    (here, first), (there, second) = one, other
     if "counters" in (first.byte_source, second.byte_source):
-        same_machine = one.run.machine.parts == other.run.machine.parts
+        same_machine = here.run.machine.parts == there.run.machine.parts
         return not same_machine or math.isclose(first.byte_high, second.byte_high, rel_tol=COUNTERS_BYTE)
-    assert one.device is not None
-    assert other.device is not None
-    if one.device.kind != other.device.kind:
+    assert here.device is not None
+    assert there.device is not None
+    if here.device.kind != there.device.kind:
         return True
-    same_cache = one.device.last_level_cache_byte == other.device.last_level_cache_byte
+    same_cache = here.device.last_level_cache_byte == there.device.last_level_cache_byte
     return math.isclose(first.byte_high, second.byte_high, rel_tol=TOLERANCE) and (
         not same_cache or math.isclose(first.byte_low, second.byte_low, rel_tol=TOLERANCE)
     )
 
 
-def _work(seen: SessionResult) -> Counted:
-    assert seen.counted is not None
-    return seen.counted
-
-
-def _listed(side: Sequence[SessionResult], show: Callable[[Counted], str]) -> str:
-    return " and ".join(dict.fromkeys(show(_work(seen)) for seen in side))
+def _listed(side: Iterable[_Row], show: Callable[[Counted], str]) -> str:
+    return " and ".join(dict.fromkeys(show(counted) for _, counted in side))
 
 
 def _flop(counted: Counted) -> str:
