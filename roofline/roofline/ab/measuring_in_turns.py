@@ -92,7 +92,7 @@ class AbCase:
 
     @property
     def busy(self) -> str | None:
-        """What tells that a busy machine may have left it inconclusive, in words; else None."""
+        """Say what tells that a busy machine may have left it inconclusive, in words; else None."""
         if not self._judged_inconclusive:
             return None
         others = None if self.by_prior else "the pairs of most cases lie further apart than on one left alone"

@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def figure(self) -> ComparedFigure:
-        """What was compared."""
+        """Give the figure that was compared."""
         return FIGURES[self.settings.figure]
 
     def of(self, *outcomes: Outcome) -> tuple[Compared, ...]:
@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def judged(self) -> int:
-        """How many of the matched cases have an effect: sessions of disturbed hours alone have none."""
+        """Count the matched cases that have an effect: sessions of disturbed hours alone have none."""
         return sum(case.effect is not None for case in self.of(*MATCHED))
 
     @property
@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def one_session_a_side(self) -> bool:
-        """Whether each side was given as one session: nothing then shows how far sessions scatter."""
+        """Tell whether each side was given as one session: nothing then shows how far sessions scatter."""
         return len(self.base_runs) == len(self.new_runs) == 1
 
     @property
@@ -173,7 +173,7 @@ def _common(
 
 
 def _by_session(case: MatchedCase) -> TwoSides:
-    """What each session of either side says, by its file."""
+    """Map the files of either side to what their sessions say."""
     base, new = (
         {seen.run.file: seen.observation for seen in side if seen.observation is not None}
         for side in (case.base, case.new)
@@ -214,7 +214,7 @@ def compare_paths(base: Sequence[Path], new: Sequence[Path], settings: Settings,
 
 
 def _exists(path: Path) -> bool:
-    """Whether it is a file or folder, a store behind a URL, or a run in a store."""
+    """Tell whether it is a file or folder, a store behind a URL, or a run in a store."""
     return path.exists() or is_stored(path) or is_store(path)
 
 

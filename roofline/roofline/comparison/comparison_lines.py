@@ -49,7 +49,7 @@ _IN_THE_ROWS = ("slower", "more", "inconclusive", "nothing to judge", "within th
 
 
 def found_in(comparison: Comparison, *, verbose: bool = True) -> list[Found]:
-    """What stands in the way of a pass, or is not covered by it."""
+    """List what stands in the way of a pass, or is not covered by it."""
     return ComparisonLines(comparison, verbose=verbose).found()
 
 
@@ -59,7 +59,7 @@ def lines_of_unreadable(reasons: Iterable[str], *, verbose: bool) -> list[str]:
 
 
 def nothing_judged(comparison: Comparison) -> str:
-    """Why there was nothing to judge, with the files."""
+    """Say why there was nothing to judge, with the files."""
     sides = ({run.file: None for run in runs} for runs in (comparison.base_runs, comparison.new_runs))
     base, new = (some_of([*files], 1) for files in sides)
     why = f"no case of {base} could be compared with one of {new}"
@@ -79,7 +79,7 @@ class ComparisonLines:
         self._verbose = verbose
 
     def found(self) -> list[Found]:
-        """What a gate has to judge."""
+        """List what a gate has to judge."""
         comparison = self._comparison
         base, new = comparison.base_runs, comparison.new_runs
         invalid = comparison.of("invalid")
@@ -104,7 +104,7 @@ class ComparisonLines:
         return [(situation, line) for situation, of in lines.items() for line in of]
 
     def notes(self) -> list[str]:
-        """What is said below the table of the cases."""
+        """List what stands below the table of the cases."""
         return [
             *(line for situation, line in self.found() if situation not in _IN_THE_ROWS),
             *self._reasons(),
@@ -123,7 +123,7 @@ class ComparisonLines:
         return self._first(kind, lines, [*map(len, groups.values())])
 
     def sides(self) -> list[str]:
-        """What has to be known of the baseline and of the new side to believe the verdicts."""
+        """List what has to be known of the baseline and of the new side to believe the verdicts."""
         comparison = self._comparison
         base, new = comparison.base_runs, comparison.new_runs
         machines = comparison.machine_names
@@ -246,7 +246,7 @@ class ComparisonLines:
         return [line]
 
     def _reasons(self) -> list[str]:
-        """Why cases that pass have no other verdict."""
+        """Say why cases that pass have no other verdict."""
         explained = [case for case in self._comparison.cases if case.why and not case.by_figures]
         return [
             line
@@ -300,7 +300,7 @@ def because(case: Compared) -> str:
 
 
 def _learned(comparison: Comparison) -> list[str]:
-    """What earlier sessions tell of each machine's scatter, and what can be found so; or why they tell nothing."""
+    """Say what earlier sessions tell of each machine's scatter, and what can be found so; or why they tell nothing."""
     if not comparison.settings.learn_from:
         return []
     lines = [_learned_of(comparison, machine) for machine in comparison.machines]

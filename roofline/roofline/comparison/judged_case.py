@@ -103,7 +103,7 @@ class Compared:
             self.by_figures, self.more_sessions = verdict.by_figures, verdict.more_sessions
 
     def _changed_roofs(self) -> str | None:
-        """Why a difference by roof is that of the roofs; None where the step times differ, too."""
+        """Say why a difference by roof is that of the roofs; None where the step times differ, too."""
         assert self.base is not None
         assert self.new is not None
         assert self.least is not None
@@ -118,7 +118,7 @@ class Compared:
         )
 
     def _bimodal(self) -> str | None:
-        """Why the times of a side are the time of nothing; None where they can be judged.
+        """Say why the times of a side are the time of nothing; None where they can be judged.
 
         They can where every round of one side took longer than any of the other: whichever cluster is meant.
         """

@@ -71,7 +71,7 @@ def _test(case: Compared, machine: str, shown: Sequence[Column[Compared]], gate:
 
 
 def _code(case: Compared, gate: Gate) -> int:
-    """What the case by itself comes to."""
+    """Give the exit code that the case by itself comes to."""
     situation = "invalid before, too" if case.outcome == "invalid" and case.match.invalid_before else case.outcome
     rule = GATE_RULES.get(situation)
     return 0 if rule is None else rule.code(strict=gate.strict, allow_removed=gate.allow_removed)

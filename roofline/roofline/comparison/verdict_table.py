@@ -14,7 +14,7 @@ from roofline.text.units import counted, percent, signed, signed_range, signific
 
 
 def asks_for_more(comparison: Comparison) -> bool:
-    """Whether more sessions would settle a case."""
+    """Tell whether more sessions would settle a case."""
     return any(case.more_sessions is not None for case in comparison.cases)
 
 
@@ -130,7 +130,7 @@ def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
 
 
 def coverage(comparison: Comparison) -> str:
-    """How much was looked at: every case stands in one of these."""
+    """Count what was looked at: every case stands in one of these."""
     counts = comparison.counts
     parts = [f"{comparison.matched} matched", *(f"{counts[outcome]} {outcome}" for outcome in _NOT_MATCHED)]
     return f"Coverage: {', '.join(parts)}"

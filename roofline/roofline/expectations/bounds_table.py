@@ -22,7 +22,7 @@ _WORST_FIRST: tuple[Verdict, ...] = ("failed", "not_evaluable", "not_measured", 
 
 
 def summary(checked: Checked) -> str:
-    """How many came to what: ``1 failed, 5 held, 1 unknown device``."""
+    """Say how many came to what: ``1 failed, 5 held, 1 unknown device``."""
     counts = Counter(finding.verdict for finding in checked.findings)
     text = [f"{counts[verdict]} {_words(verdict)}" for verdict in _WORST_FIRST if counts[verdict]]
     text = text or ["nothing is expected of these results"]
@@ -32,7 +32,7 @@ def summary(checked: Checked) -> str:
 
 
 def found_in(checked: Checked, *, verbose: bool = True) -> list[Found]:
-    """What the gate has to judge: one line for all findings, for each has its row and note."""
+    """List what the gate has to judge: one line for all findings, for each has its row and note."""
     found: list[Found] = []
     if not checked.all_held:
         failed = any(finding.verdict == "failed" for finding in checked.findings)
@@ -70,13 +70,13 @@ def table(checked: Checked, *, passed: bool = True, verbose: bool = True) -> Tab
 
 
 def _messages(rows: Sequence[CheckedBound]) -> dict[str, list[str]]:
-    """What speaks against each verdict but *held*."""
+    """List what speaks against each verdict but *held*."""
     verdicts = (verdict for verdict in _WORST_FIRST if verdict != "held")
     return {_words(one): [message(finding) for finding in rows if finding.verdict == one] for one in verdicts}
 
 
 def message(finding: CheckedBound) -> str:
-    """What was expected, what was found, the evidence, and the likely reason."""
+    """Say what was expected, what was found, the evidence, and the likely reason."""
     head = f"{finding.case} on {finding.machine}: {_words(finding.verdict)}. Expected {wanted(finding.expected)}"
     parts = [f"{head} ({finding.expected.source})"]
     if not finding.claims:
@@ -90,7 +90,7 @@ def message(finding: CheckedBound) -> str:
 
 
 def in_short(finding: CheckedBound) -> str:
-    """What is wrong, in a few words: ``launch-bound, not compute-bound``."""
+    """Say what is wrong, in a few words: ``launch-bound, not compute-bound``."""
     return ", ".join(claim.short for claim in finding.claims if claim.verdict == "failed") or _words(finding.verdict)
 
 
@@ -127,8 +127,8 @@ def standing(point: Point) -> str:
 
 
 def _of_held(rows: Sequence[CheckedBound]) -> dict[str, list[str]]:
-    """What has to be known of what holds: floors that hold only because the measurement isn't better known, sessions
-    that weren't judged, and roofs that it wasn't locked under, of which lower ones let a slower case hold.
+    """List what has to be known of what holds: floors that hold only because the measurement isn't better known,
+    sessions that weren't judged, and roofs that it wasn't locked under, of which lower ones let a slower case hold.
     """
     held = [(finding, f"{finding.case} on {finding.machine}") for finding in rows if finding.verdict == "held"]
     return {

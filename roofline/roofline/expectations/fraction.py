@@ -57,17 +57,17 @@ class Fraction:
 
     @property
     def timed(self) -> bool:
-        """Whether there is a time at all: one that is known to no better than itself is none."""
+        """Tell whether there is a time at all: one that is known to no better than itself is none."""
         return self.timing is None or self.timing < 1
 
     @property
     def open(self) -> bool:
-        """Whether it may be more than twice what was found: nothing could be shown to lie above that."""
+        """Tell whether it may be more than twice what was found: nothing could be shown to lie above that."""
         return self.at_most > 2 * self.value
 
     @property
     def why_open(self) -> str:
-        """What leaves it open, in words."""
+        """Say what leaves it open, in words."""
         timing = "timing not known" if self.timing is None else f"timing ±{percent(self.timing)}"
         sessions = "" if self.sessions is None else f", between sessions ±{percent(self.sessions)}"
         once = ", a roof sampled once" if self.once else ""
@@ -75,7 +75,7 @@ class Fraction:
 
     @property
     def why_at_most(self) -> str:
-        """What ``at_most`` is by, in words."""
+        """Say what ``at_most`` is by, in words."""
         if self.count == 1:
             return self.why_open
         rank = from_the_top(self.count)
@@ -87,7 +87,7 @@ ONE_IN = 20
 
 
 def from_the_top(sessions: int) -> int:
-    """Which of so many sessions bounds their median, counted from the highest: 1 of up to seven, 2 of eight, ..."""
+    """Say which of so many sessions bounds their median, counted from the highest: 1 of up to seven, 2 of eight, ..."""
     ways, rank = 1, 0
     while ONE_IN * ways <= 2**sessions:
         rank += 1
@@ -171,8 +171,8 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
 
 
 def why_disturbed(point: Point) -> str | None:
-    """Why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session, as
-    in a comparison (`roofline.comparison.observations.observation`). None where enough were, and where nobody looked.
+    """Say why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session,
+    as in a comparison (`roofline.comparison.observations.observation`). None where enough were, or nobody looked.
     """
     record = point.benchmark.record
     rounds = None if record is None or record.timing is None else record.timing.rounds
@@ -195,7 +195,7 @@ _NO_MARGIN = 1e9
 
 
 def of_several_commits(groups: Iterable[Sequence[Point]], done: str) -> str | None:
-    """Which commits; None where each group is of one, as far as its files tell.
+    """Say which commits; None where each group is of one, as far as its files tell.
 
     :param groups: sessions of a case each.
     :param done: what was done with the sessions of a group, such as "judged".

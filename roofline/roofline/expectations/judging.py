@@ -199,7 +199,7 @@ def _under(expected: Expected, point: Point) -> Point:
 
 
 def _of_another(expected: Expected, point: Point) -> str | None:
-    """Why it says nothing of a case that its name fits: both values of what is not the same. None where it does."""
+    """Say why it says nothing of a case that its name fits: both values of what is not the same. None where it does."""
     record = point.benchmark.record
     assert record is not None
     machine, work = point.result.machine_key, record.case.workload_hash
@@ -268,14 +268,14 @@ def _floor(
 
 
 def _why_none(what: Literal["roof", "speed_of_light"], points: Sequence[Point]) -> str:
-    """Why there is no fraction, of the first session that tells."""
+    """Say why there is no fraction, of the first session that tells."""
     told = (point.sol.why_none if what == "speed_of_light" else point.placement.why_not for point in points)
     why = next(filter(None, told), "its bytes are not known, or a dtype that it ran in has no compute roof")
     return f"no fraction {_OF[what]}: {why}"
 
 
 def _invalid(point: Point) -> str:
-    """Why a row is invalid, with the evidence."""
+    """Say why a row is invalid, with the evidence."""
     flag = next(flag for flag in point.flags if flag.invalid)
     return f"the row is invalid: {flag.name}: {flag.evidence}"
 

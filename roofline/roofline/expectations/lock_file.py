@@ -47,7 +47,7 @@ def _key(expected: Expected) -> _Key:
 
 
 def _taken_apart(text: str, where: str) -> tuple[str, list[tuple[_Key, str]]]:
-    """What stands before the first table, and each table's text with the comment right above it, under its key."""
+    """Split off what stands before the first table from each table's text with the comment above it, under its key."""
     entries = parse(text, where)
     lines = text.split("\n")  # as the parser counts them: U+2028 ends no line of TOML
     starts = [number for number, line in enumerate(lines) if HEADER.match(line)]

@@ -56,7 +56,7 @@ class LeftOut:
 
 
 def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[tuple[Locked, ...], tuple[LeftOut, ...]]:
-    """What to expect of the cases, and those left out; both by machine and case.
+    """Choose what to expect of the cases, and those left out; both by machine and case.
 
     :param points: those of one case on one machine are sessions of it.
     :param least_safety: share by which a floor lies below the lowest fraction at least.
@@ -130,7 +130,7 @@ def _sessions(sessions: Sequence[Point]) -> str:
 
 
 def _disturbed(sessions: Sequence[Point]) -> str:
-    """What is said of sessions in which the machine was hardly left alone; empty where there are none."""
+    """Say in which sessions the machine was hardly left alone; empty where there are none."""
     found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_disturbed(point)) is not None]
     if not found:
         return ""
@@ -139,7 +139,7 @@ def _disturbed(sessions: Sequence[Point]) -> str:
 
 
 def _why_not(sessions: Sequence[Point]) -> str | None:
-    """Why these sessions are no base for an expectation; None where they are one."""
+    """Say why these sessions are no base for an expectation; None where they are one."""
     for point in sessions:
         where = point.result.path.name
         if point.benchmark.record is None:
@@ -160,7 +160,7 @@ def _why_not(sessions: Sequence[Point]) -> str | None:
 
 
 def _failed(sessions: Sequence[Point], results: Iterable[ResultFile]) -> str | None:
-    """Where the case was to be measured, too, and failed; None where it didn't. Skipped is not failed."""
+    """Say where the case was to be measured, too, and failed; None where it didn't. Skipped is not failed."""
     for name, one in lost(sessions, results):
         if one.outcome != "skipped":
             return f"not measured in {name}: {one.why}"

@@ -77,12 +77,12 @@ class Checked:
 
     @property
     def all_held(self) -> bool:
-        """Whether something was expected of cases that weren't skipped, and all of it holds."""
+        """Tell whether something was expected of cases that weren't skipped, and all of it holds."""
         return {finding.verdict for finding in self.findings} - {"not_applicable"} == {"held"}
 
 
 def names_of(point: Point) -> tuple[str, ...]:
-    """What the point's device is called. A row without a record is of the device that its file's machine tells."""
+    """List what the point's device is called. A row without a record is of the device that its file's machine tells."""
     record, machine = point.benchmark.record, point.result.machine
     device = record.device if record is not None else machine.device if machine is not None else None
     of_device = () if device is None else (device.kind, device.name)

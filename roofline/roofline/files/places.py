@@ -53,7 +53,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether nothing is in a folder but what is only being written (see `roofline.files.writing`), or there is none.
+    """Tell whether nothing is in a folder but what is being written (see `roofline.files.writing`), or there is none.
 
     :raises OSError: it can't be looked into.
     """

@@ -51,7 +51,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file of this name is only being written, or was left by a process that was killed."""
+    """Tell whether a file of this name is only being written, or was left by a process that was killed."""
     return name.startswith(_PART)
 
 

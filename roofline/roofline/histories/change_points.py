@@ -232,7 +232,7 @@ def _without(places: Sequence[int], index: int) -> list[int]:
 
 
 def _beside(places: Sequence[int], index: int, count: int) -> tuple[int, int]:
-    """How many points the levels before and after a step have."""
+    """Count the points of the levels before and after a step."""
     ends = [0, *places, count]
     return ends[index + 1] - ends[index], ends[index + 2] - ends[index + 1]
 

@@ -47,23 +47,23 @@ class JudgedSeries:
         return self.levels is not None and self.levels.drifts
 
     def lasts(self, change: Change) -> bool:
-        """Whether the last level is still on that side of the one before the change, by as much as matters."""
+        """Tell whether the last level is still on that side of the one before the change, by as much as matters."""
         since = sum(other.effect.log_ratio for other in self.changes if other.place >= change.place)
         return math.copysign(since, since * change.effect.log_ratio) >= math.log1p(self.settings.least_effect)
 
     @property
     def ended(self) -> bool:
-        """Whether it was last measured before or at the revision."""
+        """Tell whether it was last measured before or at the revision."""
         return self.since == len(self.series.entries)
 
     @property
     def is_new(self) -> bool:
-        """Whether it was first measured after the revision."""
+        """Tell whether it was first measured after the revision."""
         return self.by_revision and self.since == 0
 
     @property
     def why_not_judged(self) -> str | None:
-        """Why a change that is asked about could not be seen; None where it could."""
+        """Say why a change that is asked about could not be seen; None where it could."""
         count = len(self.series.entries)
         if self.since is None:
             return "no result of the revision, or of a commit before it, on its machine"
@@ -127,12 +127,12 @@ def _last_known(series: Sequence[Series], machine: str, known: Sequence[Collecti
 
 
 def _since(series: Series, last: str) -> int | None:
-    """How many entries began no later than the last result of a revision; None where there is none."""
+    """Count the entries that began no later than the last result of a revision; None where there is none."""
     return sum(entry.started_at <= last for entry in series.entries) if last else None
 
 
 def _chances(series: Sequence[Series], settings: Settings) -> list[float | None]:
-    """How likely the surest change of each series is by chance; None of those too short to show one."""
+    """Tell how likely the surest change of each series is by chance; None of those too short to show one."""
     level = 1 - settings.confidence
     return [
         surest_chance(one.times_s, level=level, least=settings.least_effect) if len(one.entries) >= SHORTEST else None
@@ -162,7 +162,7 @@ def _levels_of(one: Series, since: int | None, settings: Settings, level: float)
 
 
 def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, verbose: bool) -> list[Found]:
-    """What stands in the way of a pass, or is not covered by it.
+    """List what stands in the way of a pass, or is not covered by it.
 
     A case that is new since the revision passes in silence until it has points enough.
 

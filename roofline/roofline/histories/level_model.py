@@ -151,7 +151,7 @@ class Fit:
         return math.sqrt(float(self._squares[self._wander if wander is None else wander]) / self.freedom)
 
     def effect(self, column: int, before: int, after: int, wander: int | None = None) -> Effect:
-        """What a coefficient says.
+        """Give the effect that a coefficient is.
 
         :param before: points of the level before a step; ``after`` likewise.
         :param wander: which way; 0 is neither to wander nor to share. Default: the likeliest.

@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def setup(self) -> Mapping[str, str]:
-        """What may make the same code faster or slower, in words."""
+        """Collect what may make the same code faster or slower, in words."""
         return setup_of(self.sessions[0].result)
 
 
@@ -81,7 +81,7 @@ def series_of(points: Sequence[Point]) -> tuple[list[Series], list[str]]:
 
 
 def _set_of(point: Point) -> str:
-    """What the sessions of one set share, and no others."""
+    """Give what the sessions of one set share, and no others."""
     session = point.result.session
     return str(point.result.path) if session is None or session.set is None else session.set.id
 

@@ -133,7 +133,7 @@ SHOWS_ALL = "(-v shows all)"
 
 
 def in_document(text: str) -> str:
-    """What is below a table of verdicts, where it is read in a file."""
+    """Say in a document what is below a table of verdicts."""
     return text.replace(SHOWS_ALL, "(`roofline check -v` shows all)")
 
 

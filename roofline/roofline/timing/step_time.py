@@ -80,7 +80,7 @@ def mean_of_all_s(rounds: Rounds) -> float | None:
 
 
 def left_out(rounds: Rounds) -> int | None:
-    """How many rounds the step time is not of, because something disturbed them; None where `step_time` is."""
+    """Count the rounds that the step time is not of, because something disturbed them; None where `step_time` is."""
     return len(rounds.wall_s) - len(undisturbed(rounds.wall_s, rounds.disturbed)) if has_times(rounds) else None
 
 

@@ -70,5 +70,5 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
 
 
 def _before(output: Path | None) -> str:
-    """What stands in the file; nothing in a pipe or a device, which holds no entries."""
+    """Read what stands in the file; nothing in a pipe or a device, which holds no entries."""
     return text_at(output, "Lock into another file.") if output is not None and output.is_file() else ""

@@ -92,8 +92,8 @@ class Effect:
         return math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
 
     def after(self, more: int) -> Effect:
-        """What is to be expected of ``more`` sessions a side, if the estimate stays and they scatter as these do: what
-        is known beforehand then counts for less.
+        """Give the effect to expect of ``more`` sessions a side, if the estimate stays and they scatter as these do:
+        what is known beforehand then counts for less.
         """
         error, deviation = self.error_after(more)
         return replace(

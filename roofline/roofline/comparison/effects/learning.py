@@ -113,7 +113,7 @@ def learn(cases: Mapping[Any, Sequence[Sequence[Observation]]], assumed: Prior) 
 
 
 def holds(effects: Iterable[Effect], priors: Iterable[Prior]) -> bool:
-    """Whether a comparison's own sessions scatter as the learned ones do, so that what was learned holds for them.
+    """Tell whether a comparison's own sessions scatter as the learned ones do, so that what was learned holds for them.
 
     :param effects: of its cases, in the order of ``priors``.
     """
@@ -205,7 +205,7 @@ def _logs(block: Block) -> list[float]:
 
 
 def _deviations(block: Block) -> list[float]:
-    """How far the logarithms lie from their mean."""
+    """Take the distances of the logarithms from their mean."""
     logs = _logs(block)
     mean = statistics.fmean(logs)
     return [log - mean for log in logs]
@@ -216,7 +216,7 @@ def _mean_square(values: Iterable[float]) -> float:
 
 
 def _independent_cases(cases: Sequence[_Series]) -> float:
-    """How many cases without a common hour these are worth: all of them over the design effect."""
+    """Count the cases without a common hour that these are worth: all of them over the design effect."""
     import numpy as np
 
     rows = [

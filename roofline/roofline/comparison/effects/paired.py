@@ -155,7 +155,7 @@ def observe_pair(pair: PairTurns) -> PairObservation:
 
 
 def prior_holds(cases: Iterable[Sequence[PairObservation]]) -> bool:
-    """Whether the pairs of most cases lie no further apart than `PROCESS_PAIRS` has it, as far as they tell."""
+    """Tell whether the pairs of most cases lie no further apart than `PROCESS_PAIRS` has it, as far as they tell."""
     known = [pairs for pairs in cases if len(pairs) >= LEAST_PAIRS]
     ratios = [_scatter(pairs) / (len(pairs) - 1) / _expected(pairs)[0] for pairs in known]
     return len(ratios) < LEAST_CASES or statistics.median(ratios) <= MOST_SCATTER
@@ -219,9 +219,9 @@ def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
 
 
 def why_busy(pairs: Sequence[PairObservation]) -> str | None:
-    """What tells in words that the machine may be too busy: turns that were disturbed and are taken all the same, or
-    pairs that lie further apart than on a machine left alone, as in up to `UNLIKELY` of cases they do by chance. None
-    where neither is so.
+    """Say why the machine may be too busy: turns that were disturbed and are taken all the same, or pairs that lie
+    further apart than on a machine left alone, as in up to `UNLIKELY` of cases they do by chance. None where neither is
+    so.
     """
     disturbed, turns = (sum(getattr(pair, name) for pair in pairs) for name in ("disturbed", "turns"))
     if disturbed:
@@ -236,7 +236,7 @@ def why_busy(pairs: Sequence[PairObservation]) -> str | None:
 
 
 def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> float:
-    """How sure the look after so many ``pairs`` must be so that all looks together are right with ``confidence``.
+    """Tell how sure the look after so many ``pairs`` must be so that all looks together are right with ``confidence``.
 
     :param most_pairs: of processes; there is a look after each from the `LEAST_PAIRS`-th on.
     """

@@ -81,7 +81,7 @@ def judge_effects(
 
 
 def significant(chances: Sequence[float], level: float) -> tuple[bool, ...]:
-    """Which of several tests are significant so that of these at most ``level`` are so by chance, on average.
+    """Tell which of several tests are significant so that of these at most ``level`` are so by chance, on average.
 
     Where nothing changed, that is the chance that any is. Y. Benjamini and Y. Hochberg, "Controlling the False
     Discovery Rate", Journal of the Royal Statistical Society B 57 (1995): it holds for independent tests and for those

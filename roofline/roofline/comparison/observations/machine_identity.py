@@ -103,7 +103,7 @@ def _gib(byte: int | None) -> str | None:
 
 
 def machine_difference(base: MachineIdentity, new: MachineIdentity) -> str | None:
-    """What shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
+    """Say what shows that two machines are not the same, or leaves it open, in words; None where nothing does."""
     of_base, of_new = dict(base.parts), dict(new.parts)
     differing = [name for name in {**of_base, **of_new} if of_base.get(name) != of_new.get(name)]
     proven = [one for one in (base, new) if one.fingerprint is not None]

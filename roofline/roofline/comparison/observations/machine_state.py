@@ -47,7 +47,7 @@ _READINGS: dict[str, _Reading] = {
 
 
 def state_of(cases: Iterable[Rounds]) -> MachineState:
-    """What the rounds of a session's cases tell."""
+    """Take the median of each reading over a session's cases."""
     rounds = tuple(cases)
     known = {
         name: [value for one in rounds if (value := get(one)) is not None] for name, (get, *_) in _READINGS.items()

@@ -21,7 +21,7 @@ from roofline.timing.step_time import mostly_disturbed
 def observations(
     measured: Sequence[Point], *, with_error: bool = True
 ) -> tuple[list[tuple[Point, Observation]], dict[str, list[str]]]:
-    """What each session says of each case; and by the case's id why sessions say nothing of it.
+    """Collect what each session says of each case; and by the case's id why sessions say nothing of it.
 
     :param measured: cases, without the roofs.
     :param with_error: of records' rounds; it takes most of the time.

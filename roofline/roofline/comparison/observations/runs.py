@@ -25,7 +25,7 @@ from roofline.text.units import minute, scaled, some_of
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:
-    """What may make the same code on the same machine faster or slower, in words: versions, threads, limits."""
+    """Collect what may make the same code on the same machine faster or slower, in words: versions, threads, limits."""
     host, machine = result.host, result.machine
     if machine is None:
         named = {
@@ -41,7 +41,7 @@ def setup_of(result: ResultFile) -> Mapping[str, str]:
 
 
 def setup_differences(base: Iterable[Mapping[str, str]], new: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """What the two sides don't have in common, ``torch 2.14.1, baseline 2.11.0``, and what one side has several of."""
+    """List what the sides don't have in common, ``torch 2.14.1, baseline 2.11.0``, and what one side has several of."""
     of_base, of_new = _gathered(base), _gathered(new)
     return tuple(
         f"{name} {_listed(of_new.get(name, ()))}, baseline {_listed(of_base.get(name, ()))}"
@@ -158,7 +158,7 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
 
 
 def _same_code(run: Run, last: Run) -> bool:
-    """Whether they say that they are: not where there were changes, for these may have been others."""
+    """Tell whether they say that they are: not where there were changes, for these may have been others."""
     return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
 
 
@@ -194,7 +194,7 @@ def _by_name(runs: Iterable[Run]) -> dict[str, list[Roof]]:
 
 
 def _apart(base: Sequence[Roof], new: Sequence[Roof]) -> bool:
-    """Whether all samples of one side lie below all of the other's: of each roof the best is the value."""
+    """Tell whether all samples of one side lie below all of the other's: of each roof the best is the value."""
     (base_low, base_high), (new_low, new_high) = _ends(base), _ends(new)
     return base_high < new_low or new_high < base_low
 

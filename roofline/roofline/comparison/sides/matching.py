@@ -123,7 +123,7 @@ class _Sessions:
 
     @property
     def why_none(self) -> str:
-        """Why none of the rows can be used, with the files."""
+        """Say why none of the rows can be used, with the files."""
         if self.invalid:
             why = self.invalid[0].problem
         elif len(self.rows) == 1:
@@ -133,7 +133,7 @@ class _Sessions:
         return f"{self.side}: {why} ({_files(self.rows)})"
 
     def has_lost(self, other: _Sessions) -> bool:
-        """Whether it should have more rows. A session that was never meant to have the case (the tests were run in
+        """Tell whether it should have more rows. A session that was never meant to have the case (the tests were run in
         several parts) hasn't lost it: the other side lacks it in as large a share of its sessions, and no session tells
         that it failed.
         """
@@ -248,7 +248,7 @@ def _removed(case: _Case, base: Sequence[SessionResult], added: _Rows, new_runs:
 
 
 def _now(gone: SessionResult, added: _Rows) -> str | None:
-    """Where the work of a case that is gone may be found, in a sentence."""
+    """Say where the work of a case that is gone may be found, in a sentence."""
     for (name, test), results in added.items():
         case = results[0].case
         if gone.case is not None and case is not None and case.workload_hash == gone.case.workload_hash:
@@ -326,7 +326,7 @@ def _unchecked(base: Sequence[SessionResult], new: Sequence[SessionResult]) -> s
 
 
 def _other_unit(base: Sequence[SessionResult], new: Sequence[SessionResult], figure: FigureName) -> str | None:
-    """Why the sessions can't all be of one unit; None where they can."""
+    """Say why the sessions can't all be of one unit; None where they can."""
     values = [one.value for one in (*base, *new)]
     least, most = min(values), max(values)
     if most < OTHER_UNIT * least:

@@ -100,7 +100,7 @@ class SessionResult:
 def session_results(
     result: ResultFile, run: Run, by: By, devices: DeviceTable, figure: FigureName = "step_time"
 ) -> Iterable[SessionResult]:
-    """What a file says of each case, row by row; roofs are ceilings and no cases."""
+    """Yield what a file says of each case, row by row; roofs are ceilings and no cases."""
     if by == "roof":
         for point in points_of(result, devices):
             if point.mode != "roof":
@@ -145,7 +145,7 @@ def _without_record(benchmark: Benchmark, run: Run, figure: FigureName = "step_t
 def _with_record(
     benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...], name: FigureName = "step_time"
 ) -> SessionResult:
-    """What scatters is left out where most rounds were disturbed."""
+    """Read a row with a record. What scatters is left out where most rounds were disturbed."""
     figure, by_time = FIGURES[name], name == "step_time"
     # Of thousands of rows `dataclasses.replace` would take as long as reading them.
     seen = partial(
