@@ -85,15 +85,6 @@ def _is_gone(process: int) -> bool:
     return False
 
 
-def test_one_that_hangs_while_it_collects_has_no_tests(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roofline.ab.process.ANSWER_S", 0.25)
-    with (
-        start("time.sleep(600)") as process,
-        pytest.raises(ProcessFailed, match=r"did not answer for 0\.25 s collecting the tests, and was ended"),
-    ):
-        process.hello()
-
-
 @pytest.mark.parametrize(
     ("end", "how"),
     [("sys.exit(9)", "ended with exit code 9"), ("os.kill(os.getpid(), 9)", r"was ended by signal 9 \(Killed\), as")],

@@ -116,18 +116,3 @@ def test_what_would_settle_it_is_told_as_options() -> None:
         f"(if the estimate stays, some {settled.verdict.more_sessions} more pairs would settle it: --pairs {pairs} "
         f"--max-time {20 * pairs})"
     ) in told
-
-
-def test_a_case_that_only_the_others_leave_open_says_so() -> None:
-    """Its interval is its own, and the verdict is over all cases: why an interval beyond 0 is no slowdown is told."""
-    ratios = (1.015, 1.025, 1.02)
-    rules = Rules(pairs=3, least=0.005, confidence=0.99)
-    alone = case("a", *map(turns, ratios))
-    others = [case(f"b{number}", *[turns()] * 3) for number in range(59)]
-    assert [one.outcome for one in trial(alone, rules=rules).of("slower")] == ["slower"]
-    made = trial(alone, *others, rules=rules)
-    (case_,) = (one for one in made.of("inconclusive") if one.case == alone.case)
-    assert case_.effect is not None
-    assert case_.effect.interval(rules.confidence)[0] > 1.005
-    text = " ".join(shown(made).split())
-    assert "a: inconclusive: by itself beyond chance, but among 60 cases together it could still be chance" in text

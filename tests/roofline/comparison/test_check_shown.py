@@ -72,14 +72,6 @@ def test_markdown_begins_with_the_verdict_and_what_the_gate_says(run: Run, tmp_p
     assert out.splitlines()[first : first + len(said)] == said
 
 
-@pytest.mark.parametrize("width", [80, 100])
-def test_lines_fit_the_terminal(run: Run, tmp_path: Path, base: list[Path], width: int) -> None:
-    """No line of the table and its notes is longer than the terminal is wide, but for names that can't be broken."""
-    new = sessions.side(tmp_path / "new", {"resnet50": 0.15, "vgg16": 0.2}, first=10)
-    _, out, _ = run("check", *new, "--baseline", *base, "--width", width)
-    assert [line for line in out.splitlines() if len(line) > width and str(tmp_path) not in line] == []
-
-
 def test_two_tables_are_not_one(run: Run, base: list[Path], new: list[Path], tmp_path: Path) -> None:
     """They were one below the other in one file, which nothing reads."""
     given = ("check", new[0], "--baseline", base[0], "--expect")

@@ -51,6 +51,21 @@ def points(
     return points_of(build.result(folder / f"{name}.json", records, of=of, on=build.machine(**(machine or {}))), load())
 
 
+def sessions(folder: Path, *records: Record | None, spread: float | None = None) -> list[Point]:
+    """A session each, an hour apart."""
+    return [
+        point
+        for number, record in enumerate(records)
+        for point in points(
+            folder,
+            record,
+            name=f"s{number}",
+            over=roofs(spread),
+            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
+        )
+    ]
+
+
 def exit_code(checked: Checked) -> int:
     """What the gate makes of it."""
     return judge(found_in(checked)).exit_code

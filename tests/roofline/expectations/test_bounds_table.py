@@ -74,16 +74,7 @@ def test_a_floor_that_is_only_not_shown_violated_is_told(tmp_path: Path) -> None
 
 def test_sessions_of_several_commits_are_told(tmp_path: Path) -> None:
     """Of one commit nothing is said; where another's session is judged with it, both are named."""
-    points = [
-        point
-        for number in (1, 2, 3)
-        for point in build_points.points(
-            tmp_path,
-            build_points.record(),
-            name=f"s{number}",
-            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
-        )
-    ]
+    points = build_points.sessions(tmp_path, *[build_points.record()] * 3)
     entries = [_expected("*")]
     assert list(table(check_expectations(points, entries)).notes) == []
     points[0] = replace(points[0], result=replace(points[0].result, commit="fedcba9876543210"))

@@ -291,24 +291,9 @@ def test_nothing_expected_is_no_pass(tmp_path: Path) -> None:
     assert [finding.verdict for finding in checked.findings] == ["not_measured"]
 
 
-def _sessions(folder: Path, *records: Record) -> list[Point]:
-    over = build_points.roofs(None)
-    return [
-        point
-        for number, record in enumerate(records)
-        for point in build_points.points(
-            folder,
-            record,
-            name=f"s{number}",
-            over=over,
-            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
-        )
-    ]
-
-
 def test_sessions_of_a_case_are_judged_together(tmp_path: Path) -> None:
     """Of 0.1, 0.05 and 0.075 the median; the highest and its margin leave 0.101 open."""
-    points = _sessions(
+    points = build_points.sessions(
         tmp_path, *(build_points.record(timing=build.timing(step, margin=0.01)) for step in (0.1, 0.2, 0.4 / 3))
     )
     for floor, verdict in ((0.1, "held"), (0.1009, "held"), (0.1011, "failed")):
@@ -344,12 +329,12 @@ def test_what_may_be_anything_is_not_held(
 def test_sessions_that_differ_are_not_evaluable(tmp_path: Path) -> None:
     """One compute-bound and one memory-bound is neither; two memory-bound ones are a failure."""
     compute, memory = build_points.record(), build_points.record(work=build_points.memory_work())
-    (finding,) = check_expectations(_sessions(tmp_path, compute, memory), [expected()]).findings
+    (finding,) = check_expectations(build_points.sessions(tmp_path, compute, memory), [expected()]).findings
     assert finding.verdict == "not_evaluable"
     assert "compute-bound (above the knee) in 1 of 2, memory-bound (below the knee (DRAM)) in 1 of 2" in message(
         finding
     )
-    (finding,) = check_expectations(_sessions(tmp_path, memory, memory), [expected()]).findings
+    (finding,) = check_expectations(build_points.sessions(tmp_path, memory, memory), [expected()]).findings
     assert finding.verdict == "failed"
 
 

@@ -7,28 +7,14 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.expectations.locking import lock
-from roofline.model.points import Point
 from roofline.schema.expected import Expected
 from roofline.schema.record import Flag, Record, Rounds
 from roofline.schema.session import NotMeasured, Outcome
 from tests.roofline import build
 from tests.roofline.expectations import build_points
+from tests.roofline.expectations.build_points import sessions
 
 ID = "resnet50-train-b32-fp32"
-
-
-def sessions(folder: Path, *records: Record | None, spread: float | None = None) -> list[Point]:
-    return [
-        point
-        for number, record in enumerate(records)
-        for point in build_points.points(
-            folder,
-            record,
-            name=f"s{number}",
-            over=build_points.roofs(spread),
-            session={"started_at": f"2026-11-20T1{number}:00:00+00:00"},
-        )
-    ]
 
 
 def step(time_s: float, **changes: Any) -> Record:

@@ -29,48 +29,47 @@ def test_it_shows_or_writes_and_names_what_it_left_out(run: Run, tmp_path: Path)
     assert Path("suite/e.toml").read_text() == written
 
 
-def test_a_change_of_the_roofs_alone_is_reported_as_one(run: Run, tmp_path: Path) -> None:
+def _measured(name: str, step_s: float = 0.1, *, compute: float = 1e13, dram: float = 1e11) -> Path:
+    """The file of a session with these roofs."""
+    record = build_points.record(timing=build.timing(step_s, margin=0.0))
+    roofs = (build.roof("flop", "fp32", compute), build.roof("byte", "dram", dram))
+    return build.result(Path(f"{name}.json"), [record], of=build.session(roofs)).path
+
+
+def test_a_change_of_the_roofs_alone_is_reported_as_one(run: Run) -> None:
     """Both values are told, and the exit code is 3, as of a comparison; a slower case fails under either roofs. A file
     of an older version has no roofs, and fails.
     """
-
-    def measured(name: str, compute: float, step_s: float = 0.1) -> Path:
-        record = build_points.record(timing=build.timing(step_s, margin=0.0))
-        roofs = (build.roof("flop", "fp32", compute), build.roof("byte", "dram", 1e11))
-        return build.result(tmp_path / f"{name}.json", [record], of=build.session(roofs)).path
-
-    assert run("lock", measured("old", 1e13), "-o", "e.toml")[0] == 0
+    assert run("lock", _measured("old"), "-o", "e.toml")[0] == 0
     assert dict(read(Path("e.toml"))[0].roofs) == {"fp32": 1e13, "dram": 1e11}
-    assert run("check", measured("same", 1e13), "--expect", "e.toml")[0] == 0
-    code, out, _ = run("check", measured("new", 2e13), "--expect", "e.toml", "--width", "200")
+    assert run("check", _measured("same"), "--expect", "e.toml")[0] == 0
+    code, out, _ = run("check", _measured("new", compute=2e13), "--expect", "e.toml", "--width", "200")
     assert code == 3
     told = "The roofs changed, not the case: fp32 20.0 TFLOP/s (measured), locked under 10.0 TFLOP/s (measured)"
     assert told in " ".join(out.split())
-    assert run("check", measured("slower", 2e13, 0.4), "--expect", "e.toml")[0] == 1
+    assert run("check", _measured("slower", 0.4, compute=2e13), "--expect", "e.toml")[0] == 1
     older = [line for line in Path("e.toml").read_text().splitlines() if not line.startswith("roofs")]
     Path("e.toml").write_text("\n".join(older))
-    assert run("check", tmp_path / "new.json", "--expect", "e.toml")[0] == 1
+    assert run("check", "new.json", "--expect", "e.toml")[0] == 1
 
 
-def test_what_lower_roofs_let_hold_passes_with_a_note(run: Run, tmp_path: Path) -> None:
+def test_what_lower_roofs_let_hold_passes_with_a_note(run: Run) -> None:
     """A case that is twice as slow holds under roofs of half the value: the exit code stays 0, and both are told.
 
     Roofs that scatter and decide nothing are no news.
     """
-
-    def measured(name: str, factor: float, step_s: float) -> Path:
-        record = build_points.record(timing=build.timing(step_s, margin=0.0))
-        roofs = (build.roof("flop", "fp32", factor * 1e13), build.roof("byte", "dram", factor * 1e11))
-        return build.result(tmp_path / f"{name}.json", [record], of=build.session(roofs)).path
-
-    old = measured("old", 1.0, 0.1)
+    old = _measured("old")
     assert run("lock", old, "-o", "e.toml")[0] == 0
     assert "roofs changed" not in run("check", old, "--expect", "e.toml")[1]
-    code, _, err = run("check", measured("new", 0.5, 0.2), "--expect", "e.toml", "--format", "json")
+    code, _, err = run(
+        "check", _measured("new", 0.2, compute=5e12, dram=5e10), "--expect", "e.toml", "--format", "json"
+    )
     assert code == 0
     told = "held, but roofs changed: fp32 5.00 TFLOP/s (measured), locked under 10.0 TFLOP/s (measured)"
     assert told in err
-    assert "roofs changed" not in run("check", measured("same", 0.99, 0.1), "--expect", "e.toml")[1]
+    assert (
+        "roofs changed" not in run("check", _measured("same", compute=0.99e13, dram=0.99e11), "--expect", "e.toml")[1]
+    )
 
 
 def test_another_device_table_is_a_change_of_the_roofs(run: Run, tmp_path: Path) -> None:

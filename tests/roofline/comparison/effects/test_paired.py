@@ -98,13 +98,9 @@ def test_few_turns_tell_no_error() -> None:
 
 @pytest.mark.parametrize("time", [0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_time_is_refused(time: float) -> None:
-    """Whether or not it was disturbed."""
+    """Whether or not it was disturbed; and so is no turn at all."""
     with pytest.raises(Unusable, match="not a time"):
         observe_pair(pair([1.0] * 6, [1.0] * 5 + [time], noise={5: "x"}))
-
-
-def test_no_turns_are_refused() -> None:
-    """Nothing was taken."""
     with pytest.raises(Unusable, match="no turns were taken"):
         observe_pair(pair([], []))
 
@@ -130,13 +126,6 @@ def test_pairs_further_apart_than_the_prior_has_it_are_believed_more_than_it() -
     assert effect.freedom == pytest.approx(trusted + 2)
     assert effect.error == pytest.approx(math.sqrt((trusted * 0.000025 + 0.00045) / (trusted + 2) / 3))
     assert effect.own_deviation == pytest.approx(math.sqrt(0.00045 / 2 / 2))
-
-
-def test_pairs_far_apart_are_only_held_against_each_other() -> None:
-    """Where the prior is out of the question, all is as in a t test of these pairs alone."""
-    effect = effect_of_pairs([seen(0.24), seen(-0.11), seen(0.08), seen(0.05)])
-    assert effect.freedom == pytest.approx(3, abs=0.01)
-    assert effect.error == pytest.approx(statistics.stdev([0.24, -0.11, 0.08, 0.05]) / 2, rel=0.01)
 
 
 def test_a_busy_machine_s_pairs_may_agree_by_chance() -> None:

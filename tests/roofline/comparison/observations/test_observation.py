@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from roofline.comparison.observations.observation import (
@@ -85,25 +84,6 @@ def test_half_of_the_cases_of_a_session_must_be_quiet() -> None:
     assert disturbed_session([quiet, loud, long, blind]) == "2 of 3 cases were mostly disturbed from outside"
     assert disturbed_session([blind]) is None
     assert disturbed_session([]) is None
-
-
-def test_white_noise_error_is_near_the_textbooks() -> None:
-    """Independent rounds: between the textbook's standard error and three times it, for slow parts it might hide."""
-    times = 1 + 0.05 * np.random.default_rng(0).standard_normal(100)
-    error = observe_times(times.tolist()).error
-    assert error is not None
-    textbook = 0.05 / math.sqrt(100)
-    assert textbook < error < 3 * textbook
-
-
-def test_drifting_rounds_know_less() -> None:
-    """The same values in order say far less of the next session than the same values mixed."""
-    times = np.linspace(1.0, 1.2, 100)
-    mixed = np.random.default_rng(0).permutation(times)
-    drifting, steady = observe_times(times.tolist()).error, observe_times(mixed.tolist()).error
-    assert drifting is not None
-    assert steady is not None
-    assert drifting > 3 * steady
 
 
 def test_errors_at_the_ends() -> None:
