@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,12 @@ def edited(path: Path, change: Any) -> Path:
     return build.write(path, content)
 
 
+def edit(paths: Iterable[Path], change: Any) -> None:
+    """Make ``change(content)`` to each file."""
+    for path in paths:
+        edited(path, change)
+
+
 def foreign(times: Mapping[str, tuple[float, ...]], **host: Any) -> dict[str, Any]:
     """Another project's file: the round times of each test, saved with it."""
     content = build.document([None] * len(times))
@@ -110,6 +116,13 @@ def errored(content: dict[str, Any]) -> None:
     """It measured, and failed afterwards: the row stays and is marked."""
     flag = {"name": "test_failed", "evidence": "the test measured, but did not pass: assert 1 == 2", "invalid": True}
     record_of(content)["flags"] = [flag]
+
+
+def disturbed(content: dict[str, Any]) -> None:
+    """No round of any case was left alone."""
+    for row in content["benchmarks"]:
+        rounds = row["extra_info"][KEY]["timing"]["rounds"]
+        rounds["disturbed"] = ["steal"] * len(rounds["wall_s"])
 
 
 def disproved(content: dict[str, Any]) -> None:

@@ -93,8 +93,7 @@ def test_equal_roofs_do_not_make_two_sessions_one(run: Run, tmp_path: Path) -> N
             content["benchmarks"].append({**row, "stats": sessions.statistics_of(walls_s)})
 
     base, new = (sessions.side(tmp_path / name, TIMES, first=first) for name, first in (("base", 0), ("new", 10)))
-    for path in (*base, *new):
-        sessions.edited(path, with_roofs)
+    sessions.edit((*base, *new), with_roofs)
     code, out, _ = run("check", *new, "--baseline", *base)
     assert code == 0
     assert "2 compared" in out or "2 matched" in out
@@ -210,12 +209,11 @@ def test_the_baseline_is_never_written(run: Run, tmp_path: Path, base: list[Path
 @pytest.mark.parametrize("command", ["check", "compare"])
 def test_a_gate_that_saw_nothing_but_loud_hours_does_not_pass(run: Run, tmp_path: Path, command: str) -> None:
     """Ten times slower, and no round was left alone: nothing was compared, so nothing passes."""
-
-    def disturb(content: dict[str, Any]) -> None:
-        content["benchmarks"][0]["extra_info"][KEY]["timing"]["rounds"]["disturbed"] = ["steal"] * 20
-
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1})
-    new = [sessions.edited(path, disturb) for path in sessions.side(tmp_path / "new", {"resnet50": 1.0}, first=10)]
+    new = [
+        sessions.edited(path, sessions.disturbed)
+        for path in sessions.side(tmp_path / "new", {"resnet50": 1.0}, first=10)
+    ]
     sides = (*new, "--baseline", *base) if command == "check" else (*base, "--with", *new)
     code, out, err = run(command, *sides)
     assert code == 3
@@ -242,8 +240,7 @@ def test_by_roof_another_machine_is_gated_by_what_its_own_roofs_allow(run: Run, 
 
 def test_by_roof_needs_measured_roofs(run: Run, base: list[Path], new: list[Path]) -> None:
     """Published roofs are not the machine's own."""
-    for path in new:
-        sessions.edited(path, lambda content: [roof.update(source="spec") for roof in content[KEY]["roofs"]])
+    sessions.edit(new, lambda content: [roof.update(source="spec") for roof in content[KEY]["roofs"]])
     code, _, err = run("check", *new, "--baseline", *base, "--by", "roof")
     assert code == 3
     assert "its roofs are not measured ones (spec): measure them with the cases" in err
@@ -317,13 +314,11 @@ def test_a_record_without_proofs_or_of_work_that_cannot_be_does_not_pass(
         record = sessions.record_of(content)
         record.update({name: {**record[name], **part} if name == "work" else part for name, part in change.items()})
 
-    for path in new:
-        sessions.edited(path, edit)
+    sessions.edit(new, edit)
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 3
     assert f"Error: invalid: {ID}: new: {flag}: " in err
-    for path in base:
-        sessions.edited(path, edit)
+    sessions.edit(base, edit)
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 0
     assert f"Warning: invalid: {ID}: baseline: {flag}: " in err
@@ -338,8 +333,7 @@ def test_a_proof_that_the_baseline_has_and_a_new_session_lacks_does_not_pass(
     def prove(content: dict[str, Any]) -> None:
         sessions.record_of(content)["checks"].append(proof)
 
-    for path in (*base, *new[1:]):
-        sessions.edited(path, prove)
+    sessions.edit((*base, *new[1:]), prove)
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 3
     assert f"Error: not comparable: {ID}: not proven: no check of device in {new[0]}, the baseline has it" in err

@@ -120,8 +120,7 @@ def test_no_mutation_passes(
 ) -> None:
     """Exit code 3, and one line with the case, the file and the reason. The other case is compared all the same."""
     files = base if where == "base" else new
-    for path in files:
-        sessions.edited(path, change)
+    sessions.edit(files, change)
     code, _, err = run("check", *new, "--baseline", *base)
     line = next(line for line in err.splitlines() if line.startswith("Error: ") and ID in line)
     assert code == 3
@@ -149,8 +148,7 @@ def test_a_row_that_cannot_be_read_does_not_pass(run: Run, base: list[Path], new
 def test_another_gpu_does_not_pass(run: Run, base: list[Path], new: list[Path], of_machine: bool, reason: str) -> None:
     """Though both sides are GPUs of one maker: no case of theirs is compared."""
     for paths, name in ((base, "NVIDIA A100-SXM4-80GB"), (new, "NVIDIA L4")):
-        for path in paths:
-            sessions.edited(path, _gpu(name, of_machine=of_machine))
+        sessions.edit(paths, _gpu(name, of_machine=of_machine))
     code, out, err = run("check", *new, "--baseline", *base)
     assert code == 3
     assert out.startswith("Cannot compare: no case could be judged (2 not comparable)\n")
@@ -158,17 +156,12 @@ def test_another_gpu_does_not_pass(run: Run, base: list[Path], new: list[Path], 
     assert line.startswith(f"Error: not comparable: resnet18-train-b32-fp32, {ID}: ")
 
 
-def _changed(paths: list[Path], change: Change) -> None:
-    for path in paths:
-        sessions.edited(path, change)
-
-
 @pytest.mark.parametrize("change", [disproved, errored, _no_time], ids=["disproved", "errored", "not a number"])
 def test_what_was_invalid_before_for_the_same_reason_is_a_warning(
     run: Run, base: list[Path], new: list[Path], change: Change
 ) -> None:
     """Nothing was lost, and the other case is compared; under --strict it does not pass."""
-    _changed([*base, *new], change)
+    sessions.edit([*base, *new], change)
     code, _, err = run("check", *new, "--baseline", *base)
     assert (code, _line_of_case(err, "Error")) == (0, [])
     (line,) = _line_of_case(err, "Warning")
@@ -192,8 +185,8 @@ def test_what_was_invalid_before_for_another_reason_does_not_pass(
     run: Run, base: list[Path], new: list[Path], of_base: Change, of_new: Change
 ) -> None:
     """A baseline that was broken anyway doesn't excuse what the new run disproves: exit code 3, strict or not."""
-    _changed(base, of_base)
-    _changed(new, of_new)
+    sessions.edit(base, of_base)
+    sessions.edit(new, of_new)
     code, _, err = run("check", *new, "--baseline", *base)
     assert code == 3
     assert any("invalid" in line for line in _line_of_case(err, "Error"))
@@ -201,7 +194,7 @@ def test_what_was_invalid_before_for_another_reason_does_not_pass(
 
 def test_one_new_session_with_a_reason_of_its_own_does_not_pass(run: Run, base: list[Path], new: list[Path]) -> None:
     """Though all the others are invalid as they were before."""
-    _changed([*base, *new], errored)
+    sessions.edit([*base, *new], errored)
     sessions.edited(new[2], disproved)
     sessions.edited(new[2], lambda content: record_of(content).update(flags=[]))
     assert run("check", *new, "--baseline", *base)[0] == 3
@@ -260,7 +253,7 @@ def test_a_device_on_which_nothing_was_measured_does_not_pass(
         sessions.side(tmp_path / name, times, first=first, **gpu) for name, first in (("base-gpu", 0), ("new-gpu", 10))
     )
     assert run("check", *new, *of_new, "--baseline", *base, *of_base)[0] == 0
-    _changed(of_new, _out_of_memory)
+    sessions.edit(of_new, _out_of_memory)
     code, out, err = run("check", *new, *of_new, "--baseline", *base, *of_base)
     assert code == 3
     assert "left out of the baseline" not in out

@@ -159,8 +159,7 @@ def test_sides_that_took_turns_hold_nothing_of_another_run(run: Run, base: list[
     sessions.edited(new[0], lambda content: content[KEY].update(started_at="2026-11-19T23:00:00+00:00"))
     checked = ("check", *new, "--baseline", *base, "--least-effect", "50%")
     assert run(*checked)[2] == ""
-    for path in new:
-        sessions.edited(path, _of("0123456789abcdef", dirty=True))
+    sessions.edit(new, _of("0123456789abcdef", dirty=True))
     assert run(*checked)[2] == (
         "Warning: 1 of 4 sessions of the new side began before the baseline (2026-11-20 00:00 UTC): is"
         f" {new[0]} (2026-11-19 23:00 UTC) of another run?\n"

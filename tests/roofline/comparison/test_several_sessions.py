@@ -50,11 +50,6 @@ _MISSING: dict[str, tuple[Change, str]] = {
 }
 
 
-def _change(files: list[Path], count: int, change: Change) -> None:
-    for path in files[:count]:
-        sessions.edited(path, change)
-
-
 def _line(err: str, kind: str) -> str:
     return next(line for line in err.splitlines() if line.startswith(f"{kind}: ") and ID in line and "sessions" in line)
 
@@ -64,7 +59,7 @@ def test_invalid_in_most_of_the_new_sessions(
     run: Run, base: list[Path], new: list[Path], change: Change, reason: str
 ) -> None:
     """3 of 5: the other two are no measurement of the case. Exit code 3, and an error."""
-    _change(new, 3, change)
+    sessions.edit(new[:3], change)
     code, out, err = run("check", *new, "--baseline", *base, "--width", 400)
     line = _line(err, "Error")
     assert code == 3
@@ -79,7 +74,7 @@ def test_invalid_in_a_few_of_the_new_sessions(
     run: Run, base: list[Path], new: list[Path], change: Change, reason: str
 ) -> None:
     """2 of 5: a warning, no "same", and under --strict exit code 3."""
-    _change(new, 2, change)
+    sessions.edit(new[:2], change)
     options = ("--least-effect", "50%")
     code, out, err = run("check", *new, "--baseline", *base, *options)
     assert code == 0
@@ -96,7 +91,7 @@ def test_invalid_in_a_few_of_the_new_sessions(
 @pytest.mark.parametrize(("change", "reason"), _MISSING.values(), ids=_MISSING)
 def test_missing_from_new_sessions(run: Run, base: list[Path], new: list[Path], change: Change, reason: str) -> None:
     """From 2 of 5 a warning, which --strict makes a failure; from 3 as removed, which may be allowed."""
-    _change(new, 2, change)
+    sessions.edit(new[:2], change)
     code, _, err = run("check", *new, "--baseline", *base)
     line = _line(err, "Warning")
     assert code == 0
@@ -116,8 +111,8 @@ def test_missing_from_new_sessions(run: Run, base: list[Path], new: list[Path], 
 
 def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: list[Path]) -> None:
     """One disproved and two missing of five are most of them; --allow-removed doesn't allow what is invalid."""
-    _change(new[:1], 1, disproved)
-    _change(new[1:], 2, remove)
+    sessions.edit(new[:1], disproved)
+    sessions.edit(new[1:3], remove)
     code, _, err = run("check", *new, "--baseline", *base, "--allow-removed")
     line = _line(err, "Error")
     assert code == 3
@@ -131,7 +126,7 @@ def test_invalid_and_missing_count_together(run: Run, base: list[Path], new: lis
 )
 def test_on_the_baselines_side(run: Run, base: list[Path], new: list[Path], change: Change, told: str) -> None:
     """A warning however many, as what is left is compared with less certainty; exit code 3 under --strict."""
-    _change(base, 4, change)
+    sessions.edit(base[:4], change)
     options = ("--least-effect", "50%")
     code, _, err = run("check", *new, "--baseline", *base, *options)
     assert code == 0
@@ -171,7 +166,7 @@ def test_a_new_case_of_which_sessions_are_invalid(
 ) -> None:
     """It has nothing to be held against, and is no new case to pass where most of it is invalid."""
     new = sessions.side(tmp_path / "new", {"resnet18": 0.01, "vgg16": 0.2, "resnet50": 0.1}, count=SESSIONS, first=10)
-    _change(new, count, disproved)  # the second row, vgg16
+    sessions.edit(new[:count], disproved)  # the second row, vgg16
     found, _, err = run("check", *new, "--baseline", *base)
     assert found == code
     assert f"vgg16-train-b32-fp32: {count} of 5 new sessions invalid: precision_disproved" in err

@@ -157,10 +157,8 @@ def test_a_common_slowdown_is_told_with_its_causes(run: Run, tmp_path: Path) -> 
     versions = {"python": "3.12.4", "torch": "2.13.0", "cuda": None}
     base = sessions.side(tmp_path / "base", TIMES, limits={"cpu_governor": "performance"}, versions=versions)
     new = sessions.side(tmp_path / "new", _slowed(TIMES, 2), first=10, limits={"cpu_governor": "powersave"})
-    for path in base:
-        sessions.edited(path, _told)
-    for path in new:
-        sessions.edited(path, _throttle)
+    sessions.edit(base, _told)
+    sessions.edit(new, _throttle)
     code, out, err = run("check", *new, "--baseline", *base, "-v", "--width", 1000)
     assert code == 1
     (line,) = [line for line in err.splitlines() if "together" in line]
@@ -195,18 +193,8 @@ def test_in_a_disturbed_hour_it_is_a_warning(run: Run, tmp_path: Path) -> None:
     times = {f"net{number}": 0.1 for number in range(20)}
     base = _scattered(tmp_path / "base", times, count=5)
     new = _scattered(tmp_path / "new", _slowed(times, 1.045), count=9, first=10)
-
-    def disturb(content: dict[str, Any]) -> None:
-        for row in content["benchmarks"]:
-            rounds = row["extra_info"][KEY]["timing"]["rounds"]
-            rounds["disturbed"] = ["other programs used 20 ms"] * len(rounds["wall_s"])
-
-    for path in base:
-        sessions.edited(path, _told)
-    for path in new:
-        sessions.edited(path, _told)
-    for path in new[5:]:
-        sessions.edited(path, disturb)
+    sessions.edit([*base, *new], _told)
+    sessions.edit(new[5:], sessions.disturbed)
     code, _, err = run("check", *new, "--baseline", *base, "--width", 1000)
     (line,) = [line for line in err.splitlines() if "together" in line]
     assert (code, line.partition(" cases")[0]) == (0, "Warning: all 20")

@@ -262,8 +262,7 @@ def test_it_is_a_note_of_a_comparison_by_roof(run: Command, base: list[Path], ne
     """And of none by time."""
     given = ("compare", *base, "--with", *new, "--width", 400)
     assert "own roofs differ" not in run(*given, "--by", "roof")[1]
-    for path in new:
-        sessions.edited(path, lambda content: content[KEY]["roofs"][1].update(value=5e10))
+    sessions.edit(new, lambda content: content[KEY]["roofs"][1].update(value=5e10))
     assert "(dram 50.0 GB/s, baseline 100 GB/s)" in run(*given, "--by", "roof")[1]
     assert "own roofs differ" not in run(*given)[1]
 
@@ -272,8 +271,7 @@ def test_a_difference_that_only_the_roofs_made_is_no_regression(
     run: Command, base: list[Path], new: list[Path]
 ) -> None:
     """The step times agree: nothing can be compared by these roofs, and nothing is slower."""
-    for path in new:
-        sessions.edited(path, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
+    sessions.edit(new, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
     code, out, _ = run("check", *new, "--baseline", *base, "--by", "roof", "--format", "json")
     rows = json.loads(out)
     assert code == 3
@@ -290,8 +288,7 @@ def test_a_bound_not_held_names_the_roofs_that_changed(
     expected.write_text('[[expected]]\ndevice = "cpu"\ncase = "*"\nmin_fraction_of_roof = 1.0\n')
     given = ("check", *new, "--baseline", *base, "--expect", expected, "--width", 400)
     assert "by the roofs alone" not in run(*given)[2]
-    for path in new:
-        sessions.edited(path, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
+    sessions.edit(new, lambda content: [roof.update(value=roof["value"] * 2) for roof in content[KEY]["roofs"]])
     code, _, err = run(*given)
     assert code == 1
     assert "(fp32 20.0 TFLOP/s, baseline 10.0 TFLOP/s; dram 200 GB/s, baseline 100 GB/s)" in err

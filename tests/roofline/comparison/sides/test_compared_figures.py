@@ -205,14 +205,7 @@ def test_a_disturbed_session_has_no_figure_that_scatters(run: Run, tmp_path: Pat
     """Of one that is exact it says as much as any other."""
     base = _side(tmp_path / "base", CHANGES[figure], 1e9)
     new = _side(tmp_path / "new", CHANGES[figure], 1e9, first=10)
-
-    def disturb(content: dict[str, Any]) -> None:
-        for row in content["benchmarks"]:
-            rounds = row["extra_info"]["roofline"]["timing"]["rounds"]
-            rounds["disturbed"] = ["50 ms stolen by the hypervisor"] * len(rounds["wall_s"])
-
-    for path in new:
-        sessions.edited(path, disturb)
+    sessions.edit(new, sessions.disturbed)
     _, out, _ = run("check", *new, "--baseline", *base, "--figure", figure, "--least-effect", "50%", "--format", "json")
     (row,) = json.loads(out)
     assert row["verdict"] == ("inconclusive" if left_out else "same")

@@ -62,8 +62,7 @@ def test_an_invalid_row_stays_invalid(tmp_path: Path) -> None:
         content[KEY]["roofs"] = []
 
     new = _side(tmp_path / "new", 8, 16, 0, 0, 0)
-    for path in new[:2]:
-        sessions.edited(path, unroofed)
+    sessions.edit(new[:2], unroofed)
     pair = _match(_side(tmp_path / "base", *(None,) * 5), new, "roof")
     assert (pair.standing, len(pair.new), pair.missing[0].count) == ("matched", 3, 2)
     failed = {"name": "x", "status": "failed", "evidence": "seen"}

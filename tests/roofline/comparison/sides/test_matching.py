@@ -156,8 +156,7 @@ def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
     base = sessions.side(tmp_path / "base", {"resnet50": 0.1}, count=3)
     sessions.edited(base[2], lambda content: _record(content)["case"].update(workload_hash="newer", batch=64))
     new = sessions.side(tmp_path / "new", {"resnet50": 0.1}, count=2, first=10)
-    for path in new:
-        sessions.edited(path, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
+    sessions.edit(new, lambda content: _record(content)["case"].update(workload_hash="newest", batch=128))
     for files in (base, base[::-1]):
         (pair,) = _match(files, new).cases
         assert pair.why.startswith("another workload under the same id: batch 128, baseline 64 (")
@@ -166,12 +165,7 @@ def test_the_newest_session_is_the_one_that_began_last(tmp_path: Path) -> None:
 def test_one_bad_session_among_loud_ones_makes_the_case_invalid(tmp_path: Path) -> None:
     """Measuring again would not help."""
     base, new = (sessions.side(tmp_path / name, {"resnet50": 0.1}, count=2) for name in ("base", "new"))
-
-    def loud(content: dict[str, Any]) -> None:
-        _record(content)["timing"]["rounds"]["disturbed"] = ["steal"] * 20
-
-    for path in new:
-        sessions.edited(path, loud)
+    sessions.edit(new, sessions.disturbed)
     assert _match(base, new).cases[0].standing == "disturbed"
     sessions.edited(
         new[1], lambda content: _record(content).update(flags=[{"name": "x", "evidence": "seen", "invalid": True}])
@@ -201,8 +195,7 @@ def test_by_roof_counters_without_one_of_both_are_another_source(tmp_path: Path,
     whole = {"status": "ok", "flop": 1e11, "dram_byte": 5e9}
     partly = {**whole, "status": "missing_metric", lacks: None}
     sessions.edited(base, lambda content: _record(content).update(counters=whole))
-    for path in (new, newer):
-        sessions.edited(path, lambda content: _record(content).update(counters=partly))
+    sessions.edit((new, newer), lambda content: _record(content).update(counters=partly))
     (pair,) = _match([base], [new], "roof").cases
     told = {"flop": "counters (FLOP analytic)", "dram_byte": "analytic (FLOP counters)"}[lacks]
     assert pair.standing == "not comparable"
@@ -255,8 +248,7 @@ def test_half_of_the_new_sessions_are_too_many(
             if number < telling:
                 entry = {"id": ID, "outcome": "failed", "reason": "assert 1 == 2"}
                 sessions.edited(path, lambda content, entry=entry: content[KEY].update(not_measured=[entry]))
-    for path in new[count - invalid :]:
-        sessions.edited(path, sessions.disproved)
+    sessions.edit(new[count - invalid :], sessions.disproved)
     (case,) = [case for case in _match(base, new).cases if case.id == ID]
     assert case.standing == standing
     assert [f"{one.count} of {one.of} {one.side} {one.kind}" for one in case.missing] == found

@@ -32,8 +32,7 @@ def _count(paths: Sequence[Path], **work: Any) -> None:
             if "flop_per_step" in work:
                 row["extra_info"][KEY]["work"]["flop_by_dtype"] = {"fp32": work["flop_per_step"]}
 
-    for path in paths:
-        sessions.edited(path, change)
+    sessions.edit(paths, change)
 
 
 def _told(base: Sequence[Path], new: Sequence[Path]) -> str:
@@ -51,12 +50,10 @@ def test_the_same_count_is_no_note(run: Run, base: list[Path], new: list[Path]) 
     assert _told(base, new) == ""
     code, out, _ = run("check", *new, "--baseline", *base)
     assert (code, "Other work" in out) == (0, False)
-    for path in new:
-        sessions.edited(path, lambda content: sessions.record_of(content).update(work=None))
+    sessions.edit(new, lambda content: sessions.record_of(content).update(work=None))
     assert _told(base, new) == "counted 100.0 GFLOP a step in the baseline alone"
     assert _told(new, base) == "counted 100.0 GFLOP a step in new alone"
-    for path in base:
-        sessions.edited(path, lambda content: sessions.record_of(content).update(work=None))
+    sessions.edit(base, lambda content: sessions.record_of(content).update(work=None))
     assert _told(base, new) == ""
 
 
@@ -65,8 +62,7 @@ def test_other_work_is_told_and_gated(run: Run, tmp_path: Path, base: list[Path]
     """A tenth of the FLOP saved may be what was meant: the times decide, and each form has both counts."""
     new = sessions.side(tmp_path / "new", {**TIMES, "resnet50": 0.1 * slower}, first=10)
     flop = {"flop_per_step": 9e10, "flop_by_dtype": {"fp32": 9e10}}
-    for path in new:
-        sessions.edited(path, lambda content: sessions.record_of(content)["work"].update(flop))
+    sessions.edit(new, lambda content: sessions.record_of(content)["work"].update(flop))
     told = (
         "counted 100.0 GFLOP a step in the baseline, 90.00 GFLOP in new: the model's computation changed, the kernels"
         " that ran, or how it is counted"
@@ -109,8 +105,7 @@ def test_a_side_of_several_counts_has_all_of_them(base: list[Path], new: list[Pa
     assert _told(base, new).startswith(
         "counted 100.0 GFLOP and 80.00 GFLOP a step in the baseline, 100.0 GFLOP in new: "
     )
-    for path in new:
-        sessions.edited(path, lambda content: sessions.record_of(content).update(work=None))
+    sessions.edit(new, lambda content: sessions.record_of(content).update(work=None))
     assert _told(base, new) == "counted 100.0 GFLOP and 80.00 GFLOP a step in the baseline alone"
 
 
@@ -162,8 +157,7 @@ def test_by_roof_what_hangs_on_the_device_is_no_other_work(
         for row in content["benchmarks"]:
             row["extra_info"][KEY]["device"] = content["machine_info"][KEY]["device"]
 
-    for path in new:
-        sessions.edited(path, on_device)
+    sessions.edit(new, on_device)
     _count(new, **work)
     assert _by_roof(base, new).startswith("other work: counted ") is other
 
@@ -176,8 +170,7 @@ def _read_counters(paths: Sequence[Path], **counters: float | None) -> None:
         for row in content["benchmarks"]:
             row["extra_info"][KEY]["counters"] = {"status": status, "flop": 1e11, "dram_byte": 2e9, **counters}
 
-    for path in paths:
-        sessions.edited(path, change)
+    sessions.edit(paths, change)
 
 
 @pytest.mark.parametrize(
