@@ -193,7 +193,7 @@ class ComparisonLines:
             line += f"; differing from that: {self._named(names)}"
         by_roof = comparison.settings.by == "roof"
         base = [run for run in comparison.base_runs if by_roof or machine_difference(run.machine, machine) is None]
-        new = [run for run in comparison.new_runs if run.machine.parts == machine.parts]
+        new = [run for run in comparison.new_runs if run.machine == machine]
         causes = [
             *state_differences([run.state for run in base], [run.state for run in new]),
             *setup_differences((run.setup for run in base), (run.setup for run in new)),

@@ -8,14 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from roofline.comparison.comparison import Comparison
-from roofline.comparison.comparison_settings import Settings
-from roofline.comparison.judged_case import Compared
-from roofline.comparison.observations.machine_identity import MachineIdentity
-from roofline.comparison.observations.runs import Run as OneRun
-from roofline.comparison.sides.matching import MatchedCase
-from roofline.comparison.verdict_table import table
-from roofline.show.render import render
 from tests.roofline import build
 from tests.roofline.comparison import sessions
 from tests.roofline.comparison.sessions import ID, TIMES
@@ -89,33 +81,3 @@ def test_what_is_not_as_expected_is_in_the_title(run: Run, base: list[Path], new
     assert code != 0
     assert out.startswith("Not ")
     assert err.splitlines()[-1].startswith("Error: Expected bounds: 1 ")
-
-
-_MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
-_RUN = OneRun(file="a.json", machine=_MACHINE, setup={}, when="", commit=None, dirty=None, not_measured={})
-
-
-def _case(name: str, more_sessions: int | None = None) -> Compared:
-    pair = MatchedCase(id=name, test=name, machine=_MACHINE, standing="matched")
-    return Compared(match=pair, outcome="inconclusive", more_sessions=more_sessions)
-
-
-def _comparison(*cases: Compared) -> Comparison:
-    return Comparison(settings=Settings(), cases=cases, base_runs=(_RUN,), new_runs=(_RUN,), left_out=())
-
-
-def test_that_no_number_settles_a_case_is_not_shown_as_settled() -> None:
-    """It has a `-`, which is explained where it stands."""
-    comparison = _comparison(_case("known", 9), _case("none"))
-    for width in (200, 70):
-        lines = render(table(comparison, "t"), "table", width).splitlines()
-        rows = [line.split() for line in lines if line.split()[:1] in (["known"], ["none"])]
-        assert [row[-1] for row in rows] == ["9", "-"]
-        assert "; -: not even 100 would be likely to, or the estimate" in " ".join(" ".join(lines).split())
-
-
-def test_where_nothing_asks_for_more_nobody_is_told_of_it() -> None:
-    """Neither a column nor a note."""
-    shown = table(_comparison(_case("none")), "t")
-    assert "more_sessions" not in [column.name for column in shown.displayed()]
-    assert not any(note.startswith("More to settle it") for note in shown.notes)

@@ -17,6 +17,8 @@ from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.observations.machine_identity import MachineIdentity
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.matching import MatchedCase, Standing
+from roofline.comparison.verdict_table import table
+from roofline.show.render import render
 
 _MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
 
@@ -111,3 +113,16 @@ def test_one_session_a_side_is_told_to_be_too_few() -> None:
         assert line.endswith(told) is ends
         lines = ComparisonLines(of_sides, verbose=True).sides()
         assert any(one.startswith("Of one session a side ") for one in lines) is ends
+
+
+def test_that_no_number_settles_a_case_is_not_shown_as_settled() -> None:
+    """It has a `-`, which is explained where it stands. Where nothing asks for more, nobody is told of it."""
+    comparison = _comparison(_case("known", "inconclusive", more_sessions=9), _case("none", "inconclusive"))
+    for width in (200, 70):
+        lines = render(table(comparison, "t"), "table", width).splitlines()
+        rows = [line.split() for line in lines if line.split()[:1] in (["known"], ["none"])]
+        assert [row[-1] for row in rows] == ["9", "-"]
+        assert "; -: not even 100 would be likely to, or the estimate" in " ".join(" ".join(lines).split())
+    shown = table(_comparison(_case("none", "inconclusive")), "t")
+    assert "more_sessions" not in [column.name for column in shown.displayed()]
+    assert not any(note.startswith("More to settle it") for note in shown.notes)

@@ -22,12 +22,12 @@ from roofline.results.result import Host, ResultFile
 class MachineIdentity:
     """A machine.
 
-    ``parts`` are what it is known by, in pairs of words and values; ``label`` is for people. ``hashed`` is what a
-    fingerprint is made from, in words: it says which of it differs, and decides nothing. ``device`` and ``key`` tell it
-    from another machine of its label.
+    ``parts`` are what it is known by, in pairs of words and values: two that have the same are equal. ``label`` is for
+    people. ``hashed`` is what a fingerprint is made from, in words: it says which of it differs, and decides nothing.
+    ``device`` and ``key`` tell it from another machine of its label.
     """
 
-    label: str
+    label: str = field(compare=False)
     parts: tuple[tuple[str, str], ...]
     hashed: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     device: str = field(default="", compare=False)

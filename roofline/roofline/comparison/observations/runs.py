@@ -7,6 +7,7 @@ against it is reported with the files: another commit, a beginning before the ba
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -42,20 +43,16 @@ def setup_of(result: ResultFile) -> Mapping[str, str]:
 
 def setup_differences(base: Iterable[Mapping[str, str]], new: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """List what the sides don't have in common, ``torch 2.14.1, baseline 2.11.0``, and what one side has several of."""
-    of_base, of_new = _gathered(base), _gathered(new)
+    of_base, of_new = sides = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for found, setups in zip(sides, (base, new), strict=True):
+        for name, value in (item for setup in setups for item in setup.items()):
+            if value not in found[name]:
+                found[name].append(value)
     return tuple(
-        f"{name} {_listed(of_new.get(name, ()))}, baseline {_listed(of_base.get(name, ()))}"
+        f"{name} {_listed(of_new[name])}, baseline {_listed(of_base[name])}"
         for name in dict.fromkeys((*of_base, *of_new))
-        if set(of_base.get(name, ())) != set(of_new.get(name, ()))
+        if {*of_base[name]} != {*of_new[name]}
     )
-
-
-def _gathered(setups: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
-    found: dict[str, dict[str, None]] = {}
-    for setup in setups:
-        for name, value in setup.items():
-            found.setdefault(name, {})[value] = None
-    return found
 
 
 def _listed(values: Iterable[str]) -> str:

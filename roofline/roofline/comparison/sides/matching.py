@@ -173,7 +173,8 @@ def match(base: Side, new: Side, by: By) -> Matching:
     for machine, rows in of_new.items():
         here = _merged(of_base[other] for other in same[machine])
         others = _merged(of_base[other] for other in of_base if other not in same[machine])
-        base_runs, new_runs = _runs(base, same[machine]), _runs(new, [machine])
+        base_runs = [run for run in base.runs if run.machine in same[machine]]
+        new_runs = [run for run in new.runs if run.machine == machine]
         added = {key: found for key, found in rows.items() if key not in here}
         gone = {} if same[machine] else _merged(of_base[other] for other in unmatched)
         for key in dict.fromkeys((*here, *rows, *gone)):
@@ -190,16 +191,10 @@ def match(base: Side, new: Side, by: By) -> Matching:
     return Matching(cases=tuple(cases), left_out=tuple(_left_out(one, base.runs, of_new) for one in unmatched))
 
 
-def _runs(side: Side, machines: Sequence[MachineIdentity]) -> list[Run]:
-    """Those of these machines."""
-    parts = {machine.parts for machine in machines}
-    return [run for run in side.runs if run.machine.parts in parts]
-
-
 def _one_machine(name: str, runs: Iterable[Run]) -> None:
-    machines = {run.machine.parts: run.machine for run in runs}
+    machines = dict.fromkeys(run.machine for run in runs)
     if len(machines) > 1:
-        named = ", ".join(names_of(machines.values()).values())
+        named = ", ".join(names_of(machines).values())
         raise ReadError(
             f"{name} holds results of {len(machines)} machines ({named}): by roof, a side is"
             " one machine. Give the files of one."
@@ -208,12 +203,9 @@ def _one_machine(name: str, runs: Iterable[Run]) -> None:
 
 def _by_machine(side: Side) -> dict[MachineIdentity, _Rows]:
     """The rows of each machine that the side has a file of, be they none."""
-    machines: dict[tuple[tuple[str, str], ...], MachineIdentity] = {}
-    found: dict[MachineIdentity, _Rows] = {}
-    for run in side.runs:
-        found[machines.setdefault(run.machine.parts, run.machine)] = {}
+    found: dict[MachineIdentity, _Rows] = {run.machine: {} for run in side.runs}
     for row in side.results:
-        found[machines[row.run.machine.parts]].setdefault((row.id, row.test), []).append(row)
+        found[row.run.machine].setdefault((row.id, row.test), []).append(row)
     return found
 
 
@@ -226,7 +218,7 @@ def _merged(machines: Iterable[_Rows]) -> _Rows:
 
 
 def _left_out(machine: MachineIdentity, runs: Iterable[Run], of_new: Iterable[MachineIdentity]) -> str:
-    files = [run.file for run in runs if run.machine.parts == machine.parts]
+    files = [run.file for run in runs if run.machine == machine]
     why = next(filter(None, (machine_difference(machine, other) for other in of_new)), "")
     return f"left out of the baseline: {some_of(files, 1)}: {why}"
 

@@ -122,7 +122,7 @@ def _same_bytes(one: _Row, other: _Row) -> bool:
     """As far as they can be held against each other."""
     (here, first), (there, second) = one, other
     if "counters" in (first.byte_source, second.byte_source):
-        same_machine = here.run.machine.parts == there.run.machine.parts
+        same_machine = here.run.machine == there.run.machine
         return not same_machine or math.isclose(first.byte_high, second.byte_high, rel_tol=COUNTERS_BYTE)
     assert here.device is not None
     assert there.device is not None
