@@ -213,15 +213,6 @@ def test_parquet_keeps_every_frame(tmp_path: Path, results: Results, name: str) 
     assert back.attrs == frame.attrs
 
 
-def test_csv_keeps_values(tmp_path: Path, results: Results) -> None:
-    """Every digit of every number; and what has no item is none, while what is missing is empty."""
-    results.cases.to_csv(tmp_path / "a.csv", index=False)
-    back = pd.read_csv(tmp_path / "a.csv", dtype=dict(results.cases.dtypes.drop("started_at")))
-    back["started_at"] = pd.to_datetime(back["started_at"]).astype("datetime64[us, UTC]")
-    pd.testing.assert_frame_equal(back, results.cases, check_exact=True)
-    assert set(results.cases["uncovered"]) == {"none"}
-
-
 def test_operations_kernels_roofs_and_machines(results: Results) -> None:
     """Each machine's roofs with their source; of cases without timed operations the reason."""
     roofs = results.roofs

@@ -142,17 +142,11 @@ def test_closed_standard_error(one: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize(
-    ("line", "code", "told"),
-    [
-        ("summary {} > /dev/full", 3, "standard output: can't be written (No space left"),
-    ],
-)
-def test_output_that_takes_nothing(one: Path, line: str, code: int, told: str) -> None:
+def test_output_that_takes_nothing(one: Path) -> None:
     """A full disk gives a message, not a traceback."""
-    answer = _shell(f"-m roofline {line.format(one)}")
-    assert answer.returncode == code
-    assert told in answer.stderr
+    answer = _shell(f"-m roofline summary {one} > /dev/full")
+    assert answer.returncode == 3
+    assert "standard output: can't be written (No space left" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
@@ -165,14 +159,6 @@ def test_a_closed_pipe_is_no_error(one: Path) -> None:
     process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, check=False)
     os.close(writer)
     assert (process.returncode, process.stderr) == (0, b"")
-
-
-def test_a_limit_beyond_floats_is_shown_as_it_stands(run: Run, tmp_path: Path) -> None:
-    """Limits are whatever the system said, so no bound holds for them."""
-    content = build.document([build.record()], of=build.session(), on=build.machine(limits={"memory_byte": 10**400}))
-    code, out, _ = run("env", build.write(tmp_path / "a.json", content))
-    assert code == 0
-    assert str(10**400) in out
 
 
 _NUMBERS = st.one_of(

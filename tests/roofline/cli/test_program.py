@@ -186,20 +186,6 @@ def test_devices(run: Run) -> None:
     assert "memory      1.935 TB/s" in out
 
 
-def test_devices_all_as_csv(run: Run) -> None:
-    """Value, accumulation, dense, tensor, source and date of each figure; a laptop card has a note and no value."""
-    _, out, _ = run("devices", "--format", "csv")
-    rows = list(csv.DictReader(out.splitlines()))
-    fp16 = [row for row in rows if row["device"] == "NVIDIA GeForce RTX 4090" and row["roof"] == "fp16"]
-    assert [(row["value"], row["accumulate"], row["tensor"], row["dense"]) for row in fp16] == [
-        ("165200000000000.0", "fp32", "true", "true"),
-        ("330300000000000.0", "fp16", "true", "true"),
-    ]
-    (laptop,) = (row for row in rows if row["device"] == "NVIDIA GeForce RTX 4090 Laptop GPU")
-    assert (laptop["value"], laptop["roof"]) == ("", "")
-    assert "Measure the roofs" in laptop["note"]
-
-
 def test_a_part_of_a_name_shows_every_device_that_has_it(run: Run) -> None:
     """In any case. A whole name shows that device alone, though another contains it."""
 

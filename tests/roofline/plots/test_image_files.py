@@ -242,11 +242,10 @@ def test_two_workloads_of_one_batch_size_have_no_line_between_them(tmp_path: Pat
         build.record(case=build.case(batch=batch, workload_hash=digest), timing=build.timing(step_s))
         for batch, digest, step_s in ((8, "a", 0.1), (8, "b", 0.2), (16, "a", 0.2))
     ]
-    for count, line in ((2, "None"), (3, "None")):
-        figure = throughput_figure(_points(tmp_path, *records[:count]), "title", style_for(["resnet50"], ["fp32"]))
+    for drawn, line in ((records[:2], "None"), (records, "None"), (records[::2], "-")):
+        points = _points(tmp_path, *drawn)
+        figure = throughput_figure(points, "title", _style(points))
         assert figure.axes[0].containers[0][0].get_linestyle() == line
-    figure = throughput_figure(_points(tmp_path, *records[::2]), "title", style_for(["resnet50"], ["fp32"]))
-    assert figure.axes[0].containers[0][0].get_linestyle() == "-"
 
 
 def test_points_of_one_batch_size_stand_beside_each_other(tmp_path: Path) -> None:
@@ -309,20 +308,6 @@ def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
     assert [point.roofs.value("byte", "dram") for point in runs] == [1e11, 5e10]
     alone = _heading(_figure(tuple(runs[:1])))
     assert alone == "title bar: range of the intensity, from most to least bytes"
-
-
-def test_no_variant_looks_like_another_in_the_legend() -> None:
-    """Half of a marker is of the model's colour: in the legend, of one that no other half has."""
-    from matplotlib.colors import to_rgb
-
-    variants = [str(number) for number in range(12)]
-    handles = style_for(["m"], ["fp32"], variants).variant_handles(variants, lines=False)
-    looks = [(handle.get_fillstyle(), handle.get_markerfacecoloralt()) for handle in handles]
-    assert len(set(looks)) == 12
-    for handle in handles:
-        halves = [to_rgb(color) for color in (handle.get_color(), handle.get_markerfacecoloralt())]
-        # A tenth of the way from black to white can't be seen at this size.
-        assert abs(halves[0][0] - halves[1][0]) > 0.2
 
 
 def test_draw_writes_three_pictures_a_machine(tmp_path: Path) -> None:

@@ -304,14 +304,6 @@ def test_one_of_several_cases_has_to_be_chosen(tmp_path: Path) -> None:
     assert rl.plot.operations(results, case="vgg").get_title(loc="left").startswith("vgg16-train-b32-fp32")
 
 
-def test_a_name_with_dollar_signs_is_no_formula(tmp_path: Path) -> None:
-    """Whatever a model is called, the figure can be drawn."""
-    results = _results(tmp_path, build.record(case=build.case(model="$x^$ and $y_$")))
-    for name in ("roofline", "throughput", "variability"):
-        PLOTS[name](results)
-        pyplot.gcf().draw_without_rendering()
-
-
 @pytest.mark.parametrize("name", ["roofline", "throughput", "variability"])
 def test_texts_keep_apart(machines: Results, name: str) -> None:
     """On a figure of its own, whose layout makes room for what stands around the axes."""

@@ -71,16 +71,6 @@ def test_the_analysis_names_its_evidence(tmp_path: Path) -> None:
     assert found["Limitations"] == "Bytes counted from operations, not by hardware counters: 5 cases."
 
 
-def test_batch_sizes_have_their_gain_and_the_knee(tmp_path: Path) -> None:
-    """As on the page and in batch_scaling.csv."""
-    sizes = ((8, 0.1), (16, 0.19), (32, 0.37))
-    text = document(_points(tmp_path, *(_case("a", batch, "fp32", step_s) for batch, step_s in sizes)), (), ())
-    rows = text.partition("Batch scaling")[2].partition("##")[0].splitlines()
-    (found,) = [row for row in rows if "a-train-b16-fp32" in row]
-    cells = [cell.strip() for cell in found.split("|")]
-    assert cells[6:-1] == ["8", "16", "80.0", "84.2", "+5.3 %", "yes", "8 or less"]
-
-
 def test_mean_and_deviation_are_of_the_runs(tmp_path: Path) -> None:
     """Of one run, of its rounds; runs of another workload count apart."""
     runs = [

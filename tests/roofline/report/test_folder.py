@@ -20,7 +20,6 @@ from roofline.report.costs import costs_table
 from roofline.report.data_files import csv_tables
 from roofline.report.folder import Extras
 from roofline.report.page.page_files import LacksPageLibraries
-from roofline.results.reader import read_file
 from roofline.show.export import LacksPyarrow, csv_of
 from tests.roofline import build
 from tests.roofline.conftest import Run
@@ -70,21 +69,6 @@ def test_a_case_has_its_own_figures_and_tables_have_all(
     rows = list(csv.DictReader(Path("report/kernels.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["kind"] for row in rows] == ["gemm", "elementwise", "copy"]
     assert run("report", file, "--case", "vgg")[0] == 2
-
-
-def test_figures_are_of_a_few_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more of them they would take longer than anybody looks at them, and more room than all else."""
-    monkeypatch.setattr(folder, "MOST_DRAWN", 1)
-    monkeypatch.setattr(folder, "parquet_files", lambda _: ())
-    table = load()
-    runs = [(result, points_of(result, table)) for result in map(read_file, build.two_machines(tmp_path))]
-    written = folder.write_report(runs, tmp_path / "report", writing.write_bytes)
-    assert [path.name for path in written.paths if path.suffix == ".png"] == [
-        "machines-roofline.png",
-        "machines-share.png",
-    ]
-    (note,) = written.notes
-    assert note.startswith("no figures of each, and no tables here, of more than 1 machines: the page has all")
 
 
 def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:

@@ -101,21 +101,6 @@ def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
     assert "Not shown" not in text
 
 
-@pytest.mark.parametrize("letter", ["x", "核"])
-def test_a_long_key_without_a_dash_keeps_its_figures_beside_it(letter: str) -> None:
-    """The lines it takes belong to its row: the next row begins below them."""
-    rows = (_Row(letter * 100, 1.0), _Row("short", 2.0), _Row(letter * 100, 3.0))
-    lines = render(_table(*rows, display=(_NAME, _VALUE)), "table", 50).splitlines()[3:]
-    assert all(cell_len(line) <= 50 for line in lines)
-    key, figures = "", []
-    for line in lines:
-        text, _, figure = line.strip().partition("  ")
-        key = text if figure else key + text
-        figures += [(text[0], figure.strip())] if figure else []
-    assert figures == [(letter, "1.0 s"), ("s", "2.0 s"), (letter, "3.0 s")]
-    assert key == letter * 100
-
-
 def test_a_long_key_below_a_heading_stays_indented() -> None:
     """As the others are that need no second line."""
     rows = (_Row("mobilenet_v2-train-b128-torch_default", 1.0, "one"), _Row("mlp", 1.0, "one"))

@@ -224,7 +224,7 @@ def test_a_compiled_step_shows_its_kernels(run: Run, tmp_path: Path) -> None:
     record = build.record(
         case=build.case(config={"compile": True}),
         operations=(build.operation(),),
-        profile=build.profile(source="kernels", operations_s=0.0, outside=kernels),
+        profile=build.profile(source="kernels", operations_s=0.0, outside=kernels, device_busy_s=0.06),
         missing={"operations.time_s": why},
     )
     path = _file(tmp_path, record)
@@ -233,6 +233,7 @@ def test_a_compiled_step_shows_its_kernels(run: Run, tmp_path: Path) -> None:
     assert "resnet50-train-b32-fp32 (compiled): 100 ms a step" in out
     assert _row(out, "gemm") == "gemm 1.5 30.0 ms 30"
     assert f"No speed of light for each of these: {why}." in out
+    assert "The device was busy for 60 % of the step: 60.0 ms of kernels" in out
     assert _row(run("ops", path, "--top", 1)[1], "all others") == "all others 1.5 30.0 ms 30"
     assert max(map(len, out.splitlines())) <= 100
     rows = json.loads(run("ops", path, "--format", "json")[1])
@@ -301,81 +302,61 @@ def test_how_far_the_timing_is_to_be_trusted_is_said(run: Run, tmp_path: Path) -
     assert "disturbed" not in run("ops", path, "vgg16")[1]
 
 
-def test_a_step_on_a_gpu_shows_its_kernels_and_counters(run: Run, tmp_path: Path) -> None:
-    """After its operations; a CPU's step has neither."""
-    path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
-    code, out, err = run("ops", path)
-    assert (code, err) == (0, "")
-    titles = [line for line in out.splitlines() if line and not line.startswith(" ")]
-    assert [line for line in titles if "ernels of" in line or "against" in line] == [
-        "Kernels of resnet50-train-b32-fp32, by torch's profiler",
-        "Kernels of resnet50-train-b32-fp32, by hardware counters",
-        "Counted against counters, resnet50-train-b32-fp32",
-    ]
-    assert "The device was busy for 62 % of the step" in out
-    assert "ernels of" not in run("ops", _file(tmp_path, _timed(), name="cpu"))[1]
-
-
-def test_a_compiled_step_shows_how_busy_the_device_was(run: Run, tmp_path: Path) -> None:
-    """Its kernels stand in one table, which has their names from the profiler already."""
-    outside = (OutsideTime(name="triton_a", calls=1.0, time_s=0.06),)
-    profile = build.profile(source="kernels", operations_s=0.0, outside=outside, device_busy_s=0.06)
-    record = profiled(
-        case=build.case(config={"compile": True}),
-        operations=(build.operation(),),
-        profile=profile,
-        missing={"operations.time_s": "fused"},
-        counters=counted(kernel()).counters,
-    )
-    _, out, _ = run("ops", _file(tmp_path, record))
-    assert "The device was busy for 60 % of the step: 60.0 ms of kernels" in out
-    assert "by torch's profiler" not in out
-    assert "by hardware counters" in out
-
-
-def test_by_kernel_and_by_their_kind(run: Run, tmp_path: Path) -> None:
-    """Each kernel, or sums by kind of the profiler's kernels and of the counters'; for a program both in one table."""
-    path = _file(tmp_path, profiled(counters=counted(kernel(), kernel(ADD)).counters))
-    assert run("ops", path, "--by", "kernel")[1].count("ernels of resnet50") == 2
-    rows = list(csv.DictReader(io.StringIO(run("ops", path, "--by", "kernel", "--format", "csv")[1])))
-    assert [row["source"] for row in rows] == ["profiler"] * 3 + ["counters"] * 2
-    code, out, _ = run("ops", path, "--by", "kernel-kind")
-    assert code == 0
-    assert "What to fix first" not in out
-    assert out.count("inds of kernels of resnet50") == 2
-    rows = json.loads(run("ops", path, "--by", "kernel-kind", "--format", "json")[1])
-    assert [(row["source"], row["kind"], row["flop"]) for row in rows] == [
-        *(("profiler", kind, None) for kind in ("gemm", "elementwise", "copy")),
-        *(("counters", kind, 1e11) for kind in ("gemm", "elementwise")),
-    ]
-    rows = list(csv.DictReader(io.StringIO(run("ops", path, "--by", "kernel-kind", "--format", "csv")[1])))
-    assert [row["kernels"] for row in rows] == ["1"] * 5
-
-
-def test_by_kind_the_kernels_stand_by_kind_as_well(run: Run, tmp_path: Path) -> None:
-    """In place of every kernel; a compiled step's by counters too."""
-    counters = counted(kernel()).counters
-    _, out, _ = run("ops", _file(tmp_path, profiled(counters=counters)), "--by", "kind")
-    assert "What to fix first, by kind" in out
-    assert out.count("inds of kernels of resnet50") == 2
-    assert "\nKernels of " not in out
-    profile = build.profile(
+_GPU = profiled(counters=counted(kernel(), kernel(ADD)).counters)
+_COMPILED = profiled(
+    operations=(build.operation(),),
+    profile=build.profile(
         source="kernels", operations_s=0.0, outside=(OutsideTime(name="triton_a", calls=1.0, time_s=0.06),)
-    )
-    compiled = profiled(
-        operations=(build.operation(),), profile=profile, missing={"operations.time_s": "fused"}, counters=counters
-    )
-    _, out, _ = run("ops", _file(tmp_path, compiled, name="compiled"), "--by", "kind")
-    assert "Kinds of kernels of resnet50-train-b32-fp32, by hardware counters" in out
+    ),
+    missing={"operations.time_s": "fused"},
+    counters=counted(kernel()).counters,
+)
 
 
-def test_by_counters(run: Run, tmp_path: Path) -> None:
-    """Count and counters; as JSON that table."""
-    path = _file(tmp_path, profiled(counters=counted(kernel()).counters))
-    _, out, _ = run("ops", path, "--by", "counters")
-    assert out.startswith("Counted against counters, ")
-    document = json.loads(run("ops", path, "--by", "counters", "--format", "json")[1])
-    assert [row["quantity"] for row in document] == ["matrix products", "other arithmetic", "DRAM bytes"]
+@pytest.mark.parametrize(
+    ("record", "by", "titles"),
+    [
+        (_timed(), "operation", ["What to fix first"]),
+        (_GPU, "operation", ["What to fix first", "Kernels, profiler", "Kernels, counters", "Counted"]),
+        (_GPU, "kind", ["What to fix first, by kind", "Kinds, profiler", "Kinds, counters", "Counted"]),
+        (_GPU, "kernel", ["Kernels, profiler", "Kernels, counters"]),
+        (_GPU, "kernel-kind", ["Kinds, profiler", "Kinds, counters"]),
+        (_GPU, "counters", ["Counted", "Kernels, counters"]),
+        # Its kernels have a table already, with their names from the profiler.
+        (_COMPILED, "operation", ["Kernels, counters", "Counted"]),
+        (_COMPILED, "kind", ["Kinds, counters", "Counted"]),
+    ],
+)
+def test_what_a_step_is_taken_apart_by(run: Run, tmp_path: Path, record: Record, by: str, titles: list[str]) -> None:
+    """A CPU's step has operations alone, a GPU's kernels and counters as well; each of them can be asked for."""
+    of = "of resnet50-train-b32-fp32"
+    shown = {
+        "Kernels, profiler": f"Kernels {of}, by torch's profiler",
+        "Kernels, counters": f"Kernels {of}, by hardware counters",
+        "Kinds, profiler": f"Kinds of kernels {of}, by torch's profiler",
+        "Kinds, counters": f"Kinds of kernels {of}, by hardware counters",
+        "Counted": "Counted against counters, resnet50-train-b32-fp32",
+    }
+    code, out, err = run("ops", _file(tmp_path, record), "--by", by)
+    assert (code, err) == (0, "")
+    found = [line for line in out.splitlines() if line.startswith(("What to", "Kernels", "Kinds", "Counted"))]
+    assert found == [shown.get(title, title) for title in titles]
+
+
+@pytest.mark.parametrize(
+    ("by", "column", "values"),
+    [
+        ("kernel", "source", ["profiler"] * 3 + ["counters"] * 2),
+        ("kernel-kind", "kind", ["gemm", "elementwise", "copy", "gemm", "elementwise"]),
+        ("counters", "quantity", ["matrix products", "other arithmetic", "DRAM bytes"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_program_gets_one_table(run: Run, tmp_path: Path, by: str, column: str, values: list[str], form: str) -> None:
+    """Of the kernels that were asked for by both sources, or of the counters."""
+    out = run("ops", _file(tmp_path, _GPU), "--by", by, "--format", form)[1]
+    rows = json.loads(out) if form == "json" else list(csv.DictReader(io.StringIO(out)))
+    assert [row[column] for row in rows] == values
 
 
 @pytest.mark.parametrize(

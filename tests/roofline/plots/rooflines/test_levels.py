@@ -50,19 +50,21 @@ def _crosses(figure: Figure) -> list[tuple[float, float]]:
     ]
 
 
-def test_the_step_stands_at_every_level(tmp_path: Path) -> None:
-    """6e11 FLOP over 16 and 8 GB, at 6 TFLOP/s: by the timed step, not by the counters' times.
-
-    L1 is not known of every kernel, so not of the step.
-    """
-    figure = levels_figure(_point(tmp_path, _step()))
-    assert _crosses(figure) == [(pytest.approx(x), pytest.approx(6e12)) for x in (37.5, 75)]
-
-
-def test_all_three_levels(tmp_path: Path) -> None:
-    """From L1 to DRAM the intensity grows by what the caches hold back."""
-    figure = levels_figure(_point(tmp_path, counted(kernel())))
-    assert _crosses(figure) == [(pytest.approx(x), pytest.approx(1e12)) for x in (10, 25, 100)]
+@pytest.mark.parametrize(
+    ("record", "attained", "intensities"),
+    [
+        # 6e11 FLOP over 16 and 8 GB; L1 is not known of every kernel, so not of the step.
+        (_step(), 6e12, (37.5, 75)),
+        (counted(kernel()), 1e12, (10, 25, 100)),
+    ],
+    ids=["two levels", "three levels"],
+)
+def test_the_step_stands_at_every_level(
+    tmp_path: Path, record: Record, attained: float, intensities: tuple[float, ...]
+) -> None:
+    """By the timed step, not by the counters' times; from L1 to DRAM it grows by what the caches hold back."""
+    figure = levels_figure(_point(tmp_path, record))
+    assert _crosses(figure) == [(pytest.approx(x), pytest.approx(attained)) for x in intensities]
 
 
 def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:

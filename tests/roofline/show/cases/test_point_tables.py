@@ -269,14 +269,6 @@ def test_a_row_without_a_step_time_is_invalid(tmp_path: Path) -> None:
     assert "no_step_time (invalid)" in render(summary_table(result, points), "table", 100)
 
 
-def test_a_missing_number_is_null_in_every_form(tmp_path: Path) -> None:
-    """A count that was not finite never becomes NaN in an export."""
-    _, points = _all(tmp_path, build.record(work=build.work(float("nan"), float("nan"), float("nan"))))
-    for table in (points_table(points), metrics_table(points)):
-        json.loads(render(table, "json", 80), parse_constant=pytest.fail)
-        assert all(cell != "nan" for row in _csv(render(table, "csv", 80)) for cell in row.values())
-
-
 def test_an_estimate_from_time_alone_looks_like_one(tmp_path: Path) -> None:
     """Its intensity stands in brackets, and it has no percent of the roof."""
     result, points = _all(tmp_path, build.record(work=build.work(low=float("nan"), high=float("nan"))))

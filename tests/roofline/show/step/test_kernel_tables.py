@@ -182,17 +182,3 @@ def test_counted_against_counters(tmp_path: Path) -> None:
     rows = json.loads(render(table, "json", 80))
     assert (rows[-1]["counted_low"], rows[-1]["counters"], rows[-1]["unit"]) == (1e9, 6e9, "B")
     assert len(rows[-1]["reasons"]) == 1
-
-
-def test_a_kernels_name_can_not_steer_the_terminal(tmp_path: Path) -> None:
-    """What a terminal obeys or turns around is shown as an escape, in the cells and in the notes below them."""
-    name = "a\x9b2J\u202eb"
-    timed = build.profile(
-        source="kernels", operations_s=0.06, kernels=(KernelTime(name=name, launches=1, time_s=0.05),)
-    )
-    read = kernel(name, flop_by_pipe={"tensor_bf16": 1e11})
-    record = profiled(profile=timed, counters=counted(read).counters)
-    for table in (_table(tmp_path, record, "profiler"), _table(tmp_path, record, "counters")):
-        text = render(table, "table", 100)
-        assert "a\\x9b2J\\u202eb" in text
-        assert text.replace("\n", "").isprintable()

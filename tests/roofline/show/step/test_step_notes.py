@@ -69,12 +69,6 @@ def test_what_makes_it_less_certain(tmp_path: Path) -> None:
     assert "the cache's size is not known" in text
 
 
-def test_without_a_speed_of_light(tmp_path: Path) -> None:
-    """The reason stands in place of the shares."""
-    notes = _step_notes(tmp_path, _operation(), roofs=_ROOFS[:1])
-    assert "No speed of light: no DRAM roof" in notes
-
-
 def test_what_the_profiler_saw_elsewhere(tmp_path: Path) -> None:
     """The longest four, how many more, and their sum."""
     outside = tuple(OutsideTime(name=f"k{index}", calls=1.0, time_s=1e-4) for index in range(6))
@@ -96,12 +90,6 @@ def test_disagreement(operations_s: float, apart: str | None) -> None:
     assert all(apart in note for note in found if apart)
 
 
-def test_what_lies_outside_counts_as_seen() -> None:
-    """80 ms of operations and 15 ms of other kernels: the profiler saw 95 of 100 ms."""
-    outside = (OutsideTime(name="k", calls=1.0, time_s=0.015),)
-    assert step_notes.disagreement(build.profile(operations_s=0.08, outside=outside), 0.1) == []
-
-
 def test_a_sum_above_the_step_is_negative_outside(tmp_path: Path) -> None:
     """Shown and explained, not clipped."""
     notes = _step_notes(tmp_path, _operation(0.12))
@@ -114,14 +102,6 @@ def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
     fast = [_operation(4e-3, shape=str(index)) for index in range(6)]
     [note] = step_notes.about_operations(_taken(tmp_path, build.timed(*fast, device=_DEVICE)).step)
     assert "6 operations with 24 % of the step. There" in note
-
-
-def test_a_kernels_name_keeps_its_end() -> None:
-    """Inductor numbers its kernels; many of a step begin alike."""
-    name = "triton_red_fused_convolution_backward_17"
-    assert step_notes.kernel(name, 40) == name
-    assert step_notes.kernel(name, 39) == "triton_red_fused_convolution_…ckward_17"
-    assert len(step_notes.kernel(name, 24)) == 24
 
 
 _KERNEL_ROOFS = Roofs(roofs=build.roofs())
