@@ -14,7 +14,8 @@ from roofline.cli import program as cli
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, points_of
 from roofline.plots.image_files import draw
-from roofline.plots.rooflines.levels import levels_figure
+from roofline.plots.layout import figure_of
+from roofline.plots.rooflines.levels import Levels
 from roofline.plots.rooflines.operation_bars import step_figure
 from roofline.plots.style import NoFigure
 from roofline.results.reader import read_file
@@ -193,7 +194,7 @@ def test_the_figure_of_levels_stands_whatever_one_number_is(tmp_path: Path, path
         result = read_file(build.write(tmp_path / "a.json", _edited(path, number)))
         point = points_of(result, load())[0]
         with suppress(NoFigure):
-            levels_figure(point).draw_without_rendering()
+            figure_of(Levels(point), "title").draw_without_rendering()
 
 
 def _case(result: Path, *arguments: str) -> tuple[str, ...]:

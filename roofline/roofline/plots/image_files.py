@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from roofline.files.writing import Write, write_bytes
 from roofline.model.machines import by_machine, machine_names, roofs_alone
 from roofline.model.points import MachineKey, Point, cases, newest
-from roofline.plots.rooflines.levels import levels_figure
-from roofline.plots.rooflines.machine_rooflines import machines_figure
+from roofline.plots.layout import Panel, figure_of
+from roofline.plots.rooflines.levels import Levels
+from roofline.plots.rooflines.machine_rooflines import Machines
 from roofline.plots.rooflines.operation_bars import step_figure
-from roofline.plots.rooflines.roofline import roofline_figure
+from roofline.plots.rooflines.roofline import Roofline
 from roofline.plots.rooflines.roofline_content import drawable
 from roofline.plots.style import Form, NoFigure, save, slug, style_of
 from roofline.plots.throughput import throughput_figure
-from roofline.plots.variability import variability_figure
+from roofline.plots.variability import Variability
+from roofline.show.step.step_notes import heading
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:
@@ -36,14 +38,15 @@ class _Drawn:
         self.paths: list[Path] = []
         self.notes: list[str] = []
 
-    def add(self, name: str, make: Callable[[], Figure], otherwise: str) -> None:
+    def add(self, name: str, title: str, make: Callable[[], Panel | Figure], otherwise: str) -> None:
         """Write a figure.
 
-        :param make: makes it, or raises a NoFigure that says why there is none.
+        :param make: makes it or its panel, or raises a NoFigure that says why there is none.
         :param otherwise: begins the note where there is none.
         """
         try:
-            figure = make()
+            made = make()
+            figure = figure_of(made, title) if isinstance(made, Panel) else made
         except NoFigure as error:
             self.notes.append(f"{otherwise}: {error}")
         else:
@@ -67,13 +70,12 @@ def draw(
     for key, name in machine_names([*shown, *roofs_alone(points)]).items():
         title, file, own = title_of(key, name), slug(name), newest_of.get(key, [])
         if under := drawable(own) if own else bare[key]:
-            roofline = partial(roofline_figure, under, title, style)
-            drawn.add(f"roofline-{file}", roofline, f"{name}: no roofline to draw")
+            drawn.add(f"roofline-{file}", title, partial(Roofline, under, style), f"{name}: no roofline to draw")
         if own:
             throughput = partial(throughput_figure, own, title, style)
-            drawn.add(f"throughput-{file}", throughput, f"{name}: no throughput to draw")
-            variability = partial(variability_figure, sessions[key], title)
-            drawn.add(f"variability-{file}", variability, f"{name}: no variability to draw")
+            drawn.add(f"throughput-{file}", title, throughput, f"{name}: no throughput to draw")
+            variability = partial(Variability, sessions[key])
+            drawn.add(f"variability-{file}", title, variability, f"{name}: no variability to draw")
     return drawn.paths, drawn.notes
 
 
@@ -89,8 +91,11 @@ def draw_machines(
     models = by_machine(point for point in shown if point.mode in ("train", "infer"))
     of_names = {names[machine]: own for machine, own in models.items()}
     drawn = _Drawn(folder, forms, write)
-    for name, by_share in (("roofline", False), ("share", True)):
-        drawn.add(f"machines-{name}", partial(machines_figure, of_names, by_share=by_share), "no machines to draw")
+    if len(of_names) > 1:
+        kinds = (("roofline", "Machines over each other"), ("share", "Machines by the share of their own roofs"))
+        for name, title in kinds:
+            machines = partial(Machines, of_names, by_share=name == "share")
+            drawn.add(f"machines-{name}", title, machines, "no machines to draw")
     return drawn.paths
 
 
@@ -110,11 +115,11 @@ def draw_case(
     for point in shown:
         machine = names[point.machine]
         end = f"{slug(machine)}-{slug(case)}"
-        drawn.add(f"operations-{end}", partial(step_figure, point), f"{machine}: no operations to draw")
-        drawn.add(f"levels-{end}", partial(levels_figure, point), f"{machine}: no levels to draw")
-        title = f"{case} · {title_of(point.machine, machine)}"
-        rounds = partial(variability_figure, by_machine(sessions)[point.machine], title)
-        drawn.add(f"rounds-{end}", rounds, f"{machine}: no rounds of {case} to draw")
+        of_step, of_machine = heading(point), f"{case} · {title_of(point.machine, machine)}"
+        drawn.add(f"operations-{end}", of_step, partial(step_figure, point), f"{machine}: no operations to draw")
+        drawn.add(f"levels-{end}", of_step, partial(Levels, point), f"{machine}: no levels to draw")
+        rounds = partial(Variability, by_machine(sessions)[point.machine])
+        drawn.add(f"rounds-{end}", of_machine, rounds, f"{machine}: no rounds of {case} to draw")
     return drawn.paths, drawn.notes
 
 
@@ -136,7 +141,7 @@ def draw_levels(points: Sequence[Point], folder: Path) -> tuple[list[Path], list
         if point.mode not in ("train", "infer"):
             continue
         try:
-            figure = levels_figure(point)
+            figure = figure_of(Levels(point), heading(point))
         except NoFigure as error:
             reasons.setdefault(str(error), []).append(point.id)
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from roofline.plots.style import DARK, SMALL, new_figure
 
@@ -17,42 +17,40 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 # Inches.
-_WIDTH, _ACROSS, _LINE = 6.85, 9.35, 0.19
+_ACROSS, _LINE = 9.35, 0.19
 _UNDER_AXES, _OVER_FOOTER, _LEGEND_ROW, _LEGEND_CHARACTER, _LEGEND_MARKER = 0.55, 0.25, 0.21, 0.078, 0.45
 _MOST_COLUMNS = 5
 _CHARACTERS_AN_INCH = 13.4
 """Of the lines around a figure."""
 
 
-class Panel(Protocol):
+class Panel:
     """A drawing on one axes.
 
     ``lines`` stand under the title and say how to read it, ``footer`` below it what is left out and doubtful. Lines
-    are wrapped where they are shown.
+    are wrapped where they are shown. ``width`` and ``height`` are of the axes in a file, and ``left`` is where the
+    title begins beside their left edge, in inches.
     """
 
-    @property
-    def lines(self) -> Sequence[str]: ...
+    lines: Sequence[str] = ()
+    footer: Sequence[str] = ()
+    legend: Sequence[Line2D] = ()
+    width = 6.85
+    height = 5.0
+    left = 0.0
 
-    @property
-    def footer(self) -> Sequence[str]: ...
-
-    @property
-    def legend(self) -> Sequence[Line2D]: ...
-
-    def draw(self, axes: Axes) -> None: ...
+    def draw(self, axes: Axes) -> None:
+        """Draw on ``axes``."""
+        raise NotImplementedError
 
 
-def figure_of(panel: Panel, title: str, *, height: float, width: float = _WIDTH, left: float = 0.0) -> Figure:
-    """A figure of one panel.
-
-    :param height: of the axes in inches, as are ``width`` and ``left``, where the title begins beside their left edge.
-    """
-    figure = new_figure(width, height)
+def figure_of(panel: Panel, title: str) -> Figure:
+    """A figure of one panel."""
+    figure = new_figure(panel.width, panel.height)
     axes = figure.add_axes((0, 0, 1, 1))
     panel.draw(axes)
-    draw_heading(figure, title, panel.lines, left=left)
-    draw_around(axes, _ACROSS + left, panel.legend, panel.footer)
+    draw_heading(figure, title, panel.lines, left=panel.left)
+    draw_around(axes, _ACROSS + panel.left, panel.legend, panel.footer)
     return figure
 
 

@@ -6,18 +6,15 @@ from collections.abc import Collection, Sequence
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
-from roofline.plots.layout import Panel, figure_of
+from roofline.plots.layout import Panel
 from roofline.plots.style import DARK, FAINT, tidy
 from roofline.text.printable import printable
 from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 60
-_WIDTH, _LEFT = 4.3, -2.35
-"""Inches of the axes, and where the title begins beside their left edge."""
 _NAME, _LAST = 46, 18
 """Characters of a name that there is room for, and those of its end that are kept: batch size and precision, by which
 the cases of a model differ, stand last."""
@@ -28,12 +25,10 @@ _TICKS = (0.05, 0.1, 1.0, 10.0, 100.0)
 """Beyond `_LINEAR`. More would lie on each other."""
 
 
-def rows_figure(panel: Panel, title: str, height: float) -> Figure:
-    """A figure of rows.
+class Rows(Panel):
+    """A drawing with rows, whose names stand left of the axes."""
 
-    :param height: of the axes in inches.
-    """
-    return figure_of(panel, title, height=height, width=_WIDTH, left=_LEFT)
+    width, left = 4.3, -2.35
 
 
 def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, runs_of
 from roofline.model.throughputs import NEAR_BEST, knee
-from roofline.plots.layout import beside, draw_heading
+from roofline.plots.layout import Panel, beside, draw_heading
 from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
 from roofline.text.units import percent, significant
@@ -54,14 +54,12 @@ class Curve:
         return None if one is self.measured[-1] else one
 
 
-class Throughput:
+class Throughput(Panel):
     """Throughput of one device's cases of one mode. Error bars are one standard deviation.
 
     :param points: of one device; those without a throughput, and those of other modes, aren't drawn.
         At least one has one (see `modes_of`).
     """
-
-    footer = ()
 
     def __init__(self, points: Sequence[Point], mode: Mode, style: Style) -> None:
         self.measured = [one for one in all_measured(points) if one.case.mode == mode]

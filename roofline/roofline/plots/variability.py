@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.machines import machine_names
 from roofline.model.points import Point
-from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_labels, rows_figure
+from roofline.plots.row_axes import MOST_ROWS, Rows, draw_rows, row_labels
 from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
 from roofline.text.units import counted
@@ -21,7 +21,6 @@ from roofline.timing.step_time import has_times, plain_times_s
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 _ROW, _LEAST_HEIGHT = 0.32, 1.6
@@ -55,7 +54,7 @@ class _Row:
         return [time_s / self.median_s - 1 for time_s in times]
 
 
-class Variability:
+class Variability(Rows):
     """Rounds of cases relative to each case's median, by machine: the median of its sessions' step times.
 
     :param points: all sessions of the cases. Above `MOST_ROWS` cases, those that vary most are drawn.
@@ -68,6 +67,7 @@ class Variability:
             raise NoFigure("no case has the times of its rounds")
         kept = {id(row) for row in sorted(rows, key=lambda row: -max(map(abs, row.changes)))[:MOST_ROWS]}
         self.rows = [row for row in rows if id(row) in kept]
+        self.height = max(_LEAST_HEIGHT, _ROW * len(self.rows))
         self.lines = [
             "time of a step in each round, relative to the case's median; in a row, rounds in their order from the top"
         ]
@@ -76,11 +76,6 @@ class Variability:
         self.legend = _legend(
             disturbed=any(any(one.disturbed) for one in sessions), repeats=any(one.repeats_s for one in sessions)
         )
-
-    @property
-    def height(self) -> float:
-        """Inches that the axes should be high."""
-        return max(_LEAST_HEIGHT, _ROW * len(self.rows))
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""
@@ -94,16 +89,6 @@ class Variability:
 def has_rounds(points: Sequence[Point]) -> bool:
     """Whether a case has the times of its rounds."""
     return any(_session_of(point) is not None for point in points)
-
-
-def variability_figure(points: Sequence[Point], title: str) -> Figure:
-    """The figure of one device's cases.
-
-    :param points: all sessions of the cases.
-    :raises NoFigure: no case has rounds with times.
-    """
-    panel = Variability(points)
-    return rows_figure(panel, title, panel.height)
 
 
 def _rows_of(points: Sequence[Point]) -> list[_Row]:

@@ -11,7 +11,8 @@ from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.exact import ExactChange
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.verdict_table import sentence
-from roofline.plots.row_axes import MOST_ROWS, draw_rows, row_labels, rows_figure
+from roofline.plots.layout import figure_of
+from roofline.plots.row_axes import MOST_ROWS, Rows, draw_rows, row_labels
 from roofline.plots.style import FAINT, handle
 from roofline.text.units import counted, percent, signed_range
 
@@ -38,12 +39,11 @@ def changes_figure(comparison: Comparison) -> Figure | None:
     rows = [(case, case.effect) for case in comparison.cases if case.effect is not None]
     if not rows:
         return None
-    changes = _Changes(comparison, rows)
-    return rows_figure(changes, sentence(comparison), max(_LEAST_HEIGHT, _ROW * len(changes.rows)))
+    return figure_of(_Changes(comparison, rows), sentence(comparison))
 
 
-class _Changes:
-    """The drawing, as `roofline.plots.layout` lays it out.
+class _Changes(Rows):
+    """The drawing.
 
     :param rows: the cases that have an estimate, the worst first. Above `MOST_ROWS`, the others are counted.
     """
@@ -52,6 +52,7 @@ class _Changes:
         self._confidence = comparison.settings.confidence
         self._least = comparison.settings.least_effect
         self.rows = rows[:MOST_ROWS]
+        self.height = max(_LEAST_HEIGHT, _ROW * len(self.rows))
         self._title = comparison.figure.title
         self._names = comparison.machine_names if len(comparison.machines) > 1 else {}
         self.lines = [

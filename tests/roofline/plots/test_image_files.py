@@ -8,11 +8,12 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import Point, cases, place_all, points_of
 from roofline.plots.image_files import draw, draw_machines
-from roofline.plots.rooflines.machine_rooflines import machines_figure
-from roofline.plots.rooflines.roofline import roofline_figure
+from roofline.plots.layout import figure_of
+from roofline.plots.rooflines.machine_rooflines import Machines
+from roofline.plots.rooflines.roofline import Roofline
 from roofline.plots.style import NoFigure, style_for, variant
 from roofline.plots.throughput import throughput_figure
-from roofline.plots.variability import variability_figure
+from roofline.plots.variability import Variability
 from roofline.results.reader import read, read_file
 from roofline.schema.record import Case, Device, Flag, Memory, Record, Rounds
 from tests.roofline import build
@@ -30,7 +31,7 @@ def _points(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[Po
 
 
 def _figure(points: tuple[Point, ...]) -> "Figure":
-    return roofline_figure(points, "title", _style(points))
+    return figure_of(Roofline(points, _style(points)), "title")
 
 
 def _style(points: tuple[Point, ...]) -> Any:
@@ -153,8 +154,8 @@ def test_thirty_cases_with_long_names_stay_apart(tmp_path: Path) -> None:
         points += points_of(build.result(tmp_path / f"{number}.json", records, of=session), load())
     style = _style(tuple(points))
     figures = [
-        *(roofline_figure(points[:30], "title", style), throughput_figure(points[:30], "title", style)),
-        variability_figure(points, "title"),
+        *(figure_of(Roofline(points[:30], style), "title"), throughput_figure(points[:30], "title", style)),
+        figure_of(Variability(points), "title"),
     ]
     for figure in figures:
         assert overlaps(figure) == []
@@ -332,7 +333,7 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     points = place_all(read([tmp_path / "results"]).files, load())
     assert [path.name for path in draw_machines(points, tmp_path)] == ["machines-roofline.png", "machines-share.png"]
     one, other = (points_of_one[:3] for points_of_one in (points[:9], points[-9:]))
-    figure = machines_figure({"a": one, "b": other})
+    figure = figure_of(Machines({"a": one, "b": other}, by_share=False), "title")
     (axes,) = figure.axes
     legend = axes.get_legend()
     assert legend is not None
@@ -340,7 +341,7 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     assert sum(line.get_linestyle() == ":" for line in axes.lines) == 2
     assert overlaps(figure) == []
     with pytest.raises(NoFigure):
-        machines_figure({"a": one})
+        Machines({"a": one}, by_share=False)
     assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []
 
 

@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING
 from roofline.counters.counted_kernels import CountedKernel, counted_kernels, without_flop
 from roofline.model.counter_values import counters_of, roof_name
 from roofline.model.points import Point
-from roofline.plots.layout import figure_of
+from roofline.plots.layout import Panel
 from roofline.plots.rooflines.roofline_axes import draw_roofs
 from roofline.plots.rooflines.roofline_content import Spot
 from roofline.plots.style import DARK, FAINT, NoFigure, handle
 from roofline.schema.amounts import total_of, usable
 from roofline.schema.record import Counters
-from roofline.show.step.step_notes import heading, kernel, plain_kernel
+from roofline.show.step.step_notes import kernel, plain_kernel
 from roofline.text.units import counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-_AXES_HEIGHT = 5.2
-"""Inches."""
 
 _WHOLE_AREA = 3000.0
 """Points squared of a circle that stands for all of the kernels' time: areas are proportional to time."""
@@ -54,11 +50,13 @@ class _Series(Spot):
     share: float = 1.0
 
 
-class Levels:
+class Levels(Panel):
     """The step of one case, and its longest kernels, at the intensity of each level; ``footer`` names the kernels.
 
     :raises NoFigure: it has no hardware counters, or no place under roofs.
     """
+
+    height = 5.2
 
     def __init__(self, point: Point) -> None:
         record = point.benchmark.record
@@ -84,14 +82,6 @@ class Levels:
         draw_roofs(axes, self._point.roofs, [self._whole, *self._drawn], self._dtypes)
         _draw_kernels(axes, self._drawn)
         _draw_step(axes, self._whole)
-
-
-def levels_figure(point: Point) -> Figure:
-    """The figure of one case.
-
-    :raises NoFigure: as of `Levels`.
-    """
-    return figure_of(Levels(point), heading(point), height=_AXES_HEIGHT)
 
 
 def _step(point: Point, counters: Counters) -> _Series | None:

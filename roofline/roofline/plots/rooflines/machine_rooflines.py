@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
-from roofline.plots.layout import figure_of
+from roofline.plots.layout import Panel
 from roofline.plots.rooflines.roofline_content import (
     Content,
     Placed,
@@ -22,19 +22,17 @@ from roofline.text.units import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_VECTORS = 2000
 """Points of an SVG: as many more take megabytes, and are a picture in it instead."""
-_AXES_HEIGHT = 5.0
-"""Inches."""
 
 
-class Machines:
+class Machines(Panel):
     """The cases of each machine in its colour; of the precisions each has its marker.
 
     :param by_machine: points by the name of their machine, at least one of each.
     :param by_share: as shares of each machine's own roof.
+    :raises NoFigure: fewer than two have a case to draw.
     """
 
     def __init__(self, by_machine: Mapping[str, Sequence[Point]], *, by_share: bool) -> None:
@@ -48,13 +46,14 @@ class Machines:
             name: [one for one in content.placed if not by_share or _shares(one) is not None]
             for name, content in self._contents.items()
         }
+        if sum(map(bool, self.placed.values())) < 2:
+            raise NoFigure("fewer than two machines have a case to draw")
         placed = [one for of_machine in self.placed.values() for one in of_machine]
         self._style = style_for(by_machine, (one.record.case.precision for one in placed))
         self._as_picture = len(placed) > _MOST_VECTORS
         left_out = sum(map(len, by_machine.values())) - len(placed)
-        self.lines = ["bar: range from most to least bytes"]
-        if not by_share:
-            self.lines[0] += "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
+        of_roofs = "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
+        self.lines = [f"bar: range from most to least bytes{'' if by_share else of_roofs}"]
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
         self.legend = [
             *self._style.model_handles(name for name, of_machine in self.placed.items() if of_machine),
@@ -120,18 +119,6 @@ class Machines:
                 zorder=4,
                 rasterized=self._as_picture,
             )
-
-
-def machines_figure(by_machine: Mapping[str, Sequence[Point]], *, by_share: bool = False) -> Figure:
-    """The figure of several machines.
-
-    :raises NoFigure: fewer than two have a case to draw.
-    """
-    panel = Machines(by_machine, by_share=by_share)
-    if sum(map(bool, panel.placed.values())) < 2:
-        raise NoFigure("fewer than two machines have a case to draw")
-    title = "Machines by the share of their own roofs" if by_share else "Machines over each other"
-    return figure_of(panel, title, height=_AXES_HEIGHT)
 
 
 def _shares(one: Placed) -> tuple[float, float] | None:

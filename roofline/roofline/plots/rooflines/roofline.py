@@ -7,34 +7,33 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline.model.points import Point
-from roofline.plots.layout import figure_of
+from roofline.plots.layout import Panel
 from roofline.plots.rooflines.roofline_axes import draw_roofs
 from roofline.plots.rooflines.roofline_content import Content, Placed, marker_size
 from roofline.plots.style import DARK, FAINT, PLAIN, NoFigure, Style, handle, variant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_AXES_HEIGHT = 5.0
-"""Inches."""
 
-
-class Roofline:
+class Roofline(Panel):
     """Cases of one device under its roofs, and in ``footer`` what can't be drawn, with the reason.
 
     :param points: of one device, at least one.
+    :raises NoFigure: there is neither a case to place nor a roof.
     """
 
     def __init__(self, points: Sequence[Point], style: Style) -> None:
         self.content = Content(points)
+        if not self.content.placed and not self.content.roofs.roofs:
+            raise NoFigure("no case can be placed, and the machine has no roofs")
         self._style = style
         self.lines, self.footer = self.content.lines, self.content.footer
         self.legend = _legend(self.content.placed, style)
 
     def draw(self, axes: Axes) -> None:
-        """Draw on ``axes``; no roofs and no points are no error."""
+        """Draw on ``axes``."""
         content = self.content
         draw_roofs(axes, content.roofs, content.placed, content.used)
         for one in content.placed:
@@ -43,18 +42,6 @@ class Roofline:
             axes.text(
                 0.97, 0.05, "no case can be placed", transform=axes.transAxes, ha="right", color=DARK, fontsize=11
             )
-
-
-def roofline_figure(points: Sequence[Point], title: str, style: Style) -> Figure:
-    """The figure of one device's cases.
-
-    :param points: of one device, at least one.
-    :raises NoFigure: there is neither a case to place nor a roof.
-    """
-    panel = Roofline(points, style)
-    if not panel.content.placed and not panel.content.roofs.roofs:
-        raise NoFigure("no case can be placed, and the machine has no roofs")
-    return figure_of(panel, title, height=_AXES_HEIGHT)
 
 
 def _draw_point(axes: Axes, one: Placed, style: Style) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from roofline.machine.published import load
 from roofline.model.points import Point, points_of
-from roofline.plots.rooflines.levels import levels_figure
+from roofline.plots.layout import figure_of
+from roofline.plots.rooflines.levels import Levels
 from roofline.plots.style import NoFigure
 from roofline.schema.record import Counters, Flag, Record
 from tests.roofline import build
@@ -30,6 +31,10 @@ _ROOFS = (
 def _point(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Point:
     (point,) = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
     return point
+
+
+def _figure(point: Point) -> Figure:
+    return figure_of(Levels(point), "title")
 
 
 def _step() -> Record:
@@ -63,13 +68,13 @@ def test_the_step_stands_at_every_level(
     tmp_path: Path, record: Record, attained: float, intensities: tuple[float, ...]
 ) -> None:
     """By the timed step, not by the counters' times; from L1 to DRAM it grows by what the caches hold back."""
-    figure = levels_figure(_point(tmp_path, record))
+    figure = _figure(_point(tmp_path, record))
     assert _crosses(figure) == [(pytest.approx(x), pytest.approx(attained)) for x in intensities]
 
 
 def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:
     """20 ms and 10: twice the area, at the FLOP/s of their own time, at each level that is known of them."""
-    upper = levels_figure(_point(tmp_path, _step())).axes[0]
+    upper = _figure(_point(tmp_path, _step())).axes[0]
     found = [(tuple(float(x) for x in one.get_offsets()[0]), float(one.get_sizes()[0])) for one in upper.collections]
     places = [place for place, _ in found]
     assert places[:3] == [(pytest.approx(x), pytest.approx(2e13)) for x in (40, 100, 80)]
@@ -80,7 +85,7 @@ def test_kernels_have_an_area_of_their_time(tmp_path: Path) -> None:
 
 def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     """With their share, kind and bound; that of L1 no roof is measured."""
-    found = words(levels_figure(_point(tmp_path, _step())))
+    found = words(_figure(_point(tmp_path, _step())))
     assert "1  50 %  gemm (memory: DRAM): cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_32x3_" in found
     assert "2  25 %  gemm (compute: CUDA cores (fp32)): ampere_sgemm_128x64_tn" in found
     assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in found
@@ -89,7 +94,7 @@ def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None
 
 def test_kernels_whose_flops_are_only_a_part_are_not_drawn(tmp_path: Path) -> None:
     """What the CUDA cores did of a product on tensor cores is no point of it."""
-    figure = levels_figure(_point(tmp_path, counted(kernel(), kernel(TENSOR_GEMM))))
+    figure = _figure(_point(tmp_path, counted(kernel(), kernel(TENSOR_GEMM))))
     assert len(figure.axes[0].collections) == 3
     found = words(figure)
     assert "Not drawn: 1 kernel with 50 % of the kernels' time" in found
@@ -99,14 +104,14 @@ def test_kernels_whose_flops_are_only_a_part_are_not_drawn(tmp_path: Path) -> No
 def test_without_roofs_and_without_kernels(tmp_path: Path) -> None:
     """There is a figure all the same, and it says what it lacks."""
     bare = build.record(counters=Counters(status="ok", flop=1e11, dram_byte=1e9))
-    found = words(levels_figure(_point(tmp_path, bare, ())))
+    found = words(_figure(_point(tmp_path, bare, ())))
     assert "No roof of L1 and L2 is measured." in found
     assert "circles" not in found
 
 
 def test_texts_keep_apart(tmp_path: Path) -> None:
     """No line of text lies on another, but for the numbers of kernels that lie beside each other."""
-    found = overlaps(levels_figure(_point(tmp_path, _step())))
+    found = overlaps(_figure(_point(tmp_path, _step())))
     assert [pair for pair in found if max(map(len, pair)) > 5] == []
 
 
@@ -124,7 +129,7 @@ def test_texts_keep_apart(tmp_path: Path) -> None:
 def test_what_has_no_figure_says_why(tmp_path: Path, record: Record, why: str) -> None:
     """For the note that stands in its place."""
     with pytest.raises(NoFigure) as caught:
-        levels_figure(_point(tmp_path, record))
+        _figure(_point(tmp_path, record))
     assert str(caught.value) == why
 
 
