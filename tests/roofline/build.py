@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from roofline.machine.published import load
+from roofline.model.points import Point, points_of
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import (
@@ -222,6 +224,13 @@ def result(
 ) -> ResultFile:
     """Written and read back."""
     return read_file(write(path, document(records, of=of or session(roofs()), on=on or machine())))
+
+
+def points(
+    path: Path, records: Iterable[Record | None], *, of: Session | None = None, on: Machine | None = None
+) -> tuple[Point, ...]:
+    """The benchmarks of such a file, placed and judged."""
+    return points_of(result(path, records, of=of, on=on), load(None))
 
 
 def _model_record(device: Device, model: str, mode: str, batch: int, precision: str, dtype: str, rate: float) -> Record:

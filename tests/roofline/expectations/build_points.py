@@ -9,8 +9,7 @@ from typing import Any
 from roofline.comparison.gate import judge
 from roofline.expectations.bounds_table import found_in
 from roofline.expectations.outcome import Checked
-from roofline.machine.published import load
-from roofline.model.points import Point, points_of
+from roofline.model.points import Point
 from roofline.schema.record import Record, Work
 from roofline.schema.session import Roof
 from tests.roofline import build
@@ -48,7 +47,7 @@ def points(
 ) -> tuple[Point, ...]:
     """What one file's records come to."""
     of = build.session(tuple(roofs() if over is None else over), **(session or {}))
-    return points_of(build.result(folder / f"{name}.json", records, of=of, on=build.machine(**(machine or {}))), load())
+    return build.points(folder / f"{name}.json", records, of=of, on=build.machine(**(machine or {})))
 
 
 def sessions(folder: Path, *records: Record | None, spread: float | None = None) -> list[Point]:

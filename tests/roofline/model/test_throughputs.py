@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from roofline.machine.published import load
-from roofline.model.points import points_of
 from roofline.model.throughputs import knee
 from tests.roofline import build
 
@@ -33,5 +31,5 @@ def test_the_knee_is_the_smallest_batch_near_the_best(
         build.record(case=build.case(batch=2**index), timing=build.timing(2**index / rate, margin=margin))
         for index, rate in enumerate(rates)
     ]
-    points = points_of(build.result(tmp_path / "run.json", records), load(None))
+    points = build.points(tmp_path / "run.json", records)
     assert knee(points) == place

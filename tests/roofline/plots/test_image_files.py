@@ -15,7 +15,7 @@ from roofline.plots.style import NoFigure, style_for, variant
 from roofline.plots.throughput import throughput_figure
 from roofline.plots.variability import Variability
 from roofline.results.reader import read, read_file
-from roofline.schema.record import Case, Device, Flag, Memory, Record, Rounds
+from roofline.schema.record import Case, Flag, Memory, Record, Rounds
 from tests.roofline import build
 from tests.roofline.plots.figure_texts import overlaps, shown_texts
 
@@ -27,7 +27,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 def _points(tmp_path: Path, *records: Record | None, **session: Any) -> tuple[Point, ...]:
     session.setdefault("roofs", build.roofs())
-    return points_of(build.result(tmp_path / "a.json", records, of=build.session(**session)), load())
+    return build.points(tmp_path / "a.json", records, of=build.session(**session))
 
 
 def _figure(points: tuple[Point, ...]) -> "Figure":
@@ -102,7 +102,7 @@ def test_an_estimate_from_time_alone_is_hollow(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_is_listed_below(tmp_path: Path) -> None:
-    """Five bad rows: no point, five lines, no exception."""
+    """Of rows that are no measurement of the device's work: no point, a line each, no exception."""
     nan = float("nan")
     points = _points(
         tmp_path,
@@ -111,6 +111,10 @@ def test_what_cannot_be_drawn_is_listed_below(tmp_path: Path) -> None:
         build.record(case=build.case(id="c"), timing=build.timing(0.0)),
         build.record(case=build.case(id="d"), work=build.work(nan, 1e6, 1e6)),
         build.record(case=build.case(id="e"), work=build.work(nan, nan, nan), timing=build.timing(nan)),
+        build.record(case=build.case(id="f"), flags=(Flag(name="wrong_device", evidence="x", invalid=True),)),
+        build.record(
+            case=build.case(id="g"), memory=Memory(peak_reserved_byte=19 * 10**9, device_total_byte=16 * 10**9)
+        ),
     )
     figure = _figure(points)
     assert _markers(figure) == []
@@ -119,24 +123,10 @@ def test_what_cannot_be_drawn_is_listed_below(tmp_path: Path) -> None:
     for line in (
         *("a: no FLOPs counted", "b: the bytes counted", "c: invalid: no_step_time"),
         *("d: invalid: impossible_work", "e: invalid: impossible_work"),
+        *("f: invalid: wrong_device", "g: device memory full"),
     ):
         assert f"Not drawn: {line}" in words
     assert overlaps(figure) == []
-
-
-def test_invalid_and_spilled_rows_are_kept_out(tmp_path: Path) -> None:
-    """They are no measurements of the device; the list says why."""
-    spilled = Memory(peak_reserved_byte=19 * 10**9, device_total_byte=16 * 10**9)
-    points = _points(
-        tmp_path,
-        build.record(),
-        build.record(case=build.case(id="bad"), flags=(Flag(name="wrong_device", evidence="x", invalid=True),)),
-        build.record(case=build.case(id="full"), memory=spilled),
-    )
-    figure = _figure(points)
-    assert len(_markers(figure)) == 1
-    assert "Not drawn: bad: invalid: wrong_device" in _words(figure)
-    assert "Not drawn: full: device memory full" in _words(figure)
 
 
 def test_thirty_cases_with_long_names_stay_apart(tmp_path: Path) -> None:
@@ -151,7 +141,7 @@ def test_thirty_cases_with_long_names_stay_apart(tmp_path: Path) -> None:
             case = build.case(model=f"a_large_network_of_{index}_long_words", batch=2 ** (index % 9))
             records.append(build.record(case=case, timing=build.timing(step_s, rounds=rounds)))
         session = build.session(build.roofs(), started_at=f"2026-11-2{number}T10:00:00+00:00")
-        points += points_of(build.result(tmp_path / f"{number}.json", records, of=session), load())
+        points += build.points(tmp_path / f"{number}.json", records, of=session)
     style = _style(tuple(points))
     figures = [
         *(figure_of(Roofline(points[:30], style), "title"), throughput_figure(points[:30], "title", style)),
@@ -295,7 +285,7 @@ def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
     for number, roofs in enumerate(((*build.roofs(), build.roof("flop", "bf16", 2e13)), build.roofs(dram=5e10))):
         session = build.session(roofs, started_at=f"2026-11-2{number}T10:00:00+00:00")
         item = build.record(case=build.case(batch=8 * (number + 1)))
-        runs += points_of(build.result(tmp_path / f"{number}.json", [item], of=session), load())
+        runs += build.points(tmp_path / f"{number}.json", [item], of=session)
     figure = _figure(tuple(runs))
     assert "DRAM 50.0 GB/s" in _words(figure).splitlines()
     assert "bf16  20.0 TFLOP/s, knee 400" in _words(figure)
@@ -309,22 +299,6 @@ def test_it_is_said_whose_roofs_are_drawn(tmp_path: Path) -> None:
     assert [point.roofs.value("byte", "dram") for point in runs] == [1e11, 5e10]
     alone = _heading(_figure(tuple(runs[:1])))
     assert alone == "title bar: range of the intensity, from most to least bytes"
-
-
-def test_draw_writes_three_pictures_a_machine(tmp_path: Path) -> None:
-    """Roofline, throughput and variability, named after the machine."""
-    build.two_machines(tmp_path / "results")
-    paths, notes = draw(place_all(read([tmp_path / "results"]).files, load()), tmp_path / "new" / "figures")
-    assert [path.name for path in paths] == [
-        "roofline-a100.png",
-        "throughput-a100.png",
-        "variability-a100.png",
-        "roofline-epyc-2cpu.png",
-        "throughput-epyc-2cpu.png",
-        "variability-epyc-2cpu.png",
-    ]
-    assert all(path.read_bytes().startswith(_PNG) for path in paths)
-    assert notes == []
 
 
 def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
@@ -343,15 +317,6 @@ def test_machines_are_drawn_over_each_other(tmp_path: Path) -> None:
     with pytest.raises(NoFigure):
         Machines({"a": one}, by_share=False)
     assert draw_machines(_points(tmp_path, build.record()), tmp_path) == []
-
-
-def test_draw_tells_two_devices_of_one_machine_apart(tmp_path: Path) -> None:
-    """A CPU and a GPU of one host are two rooflines."""
-    gpu = build.record(device=Device(kind="cuda", name="NVIDIA L4"))
-    paths, _ = draw(_points(tmp_path, build.record(), gpu), tmp_path)
-    first, second = (path.name for path in paths if path.name.startswith("roofline"))
-    assert first.startswith("roofline-epyc-2cpu--AMD-EPYC-7B13-")
-    assert second.startswith("roofline-epyc-2cpu--NVIDIA-L4-")
 
 
 def test_draw_has_the_roofs_of_a_machine_without_cases(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Colours, markers and the spreading of labels."""
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,6 @@ from tests.roofline import build
 def test_spread(wanted: list[float], placed: list[float]) -> None:
     """Where they belong or above, in their order, a gap of 0.1 apart, inside 0 to 1."""
     assert spread(wanted, 0.1) == [pytest.approx(value) for value in placed]
-
-
-def test_spread_of_too_many() -> None:
-    """More labels than fit keep their gap: they are cut off rather than laid over each other."""
-    placed = spread([0.5] * 20, 0.1)
-    assert all(second - first == pytest.approx(0.1) for first, second in pairwise(sorted(placed)))
 
 
 def test_a_model_keeps_its_colour_and_a_precision_its_marker() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from roofline.machine.published import load
-from roofline.model.points import points_of
 from roofline.report.costs import costs_table
 from roofline.show.export import json_of
 from tests.roofline import build
@@ -20,7 +18,7 @@ def test_a_million_samples_have_a_price_and_a_joule_its_samples(tmp_path: Path) 
     points = [
         point
         for label, held in labels.items()
-        for point in points_of(build.result(tmp_path / f"{label}.json", held, on=build.machine(label)), load())
+        for point in build.points(tmp_path / f"{label}.json", held, on=build.machine(label))
     ]
     shown = json.loads(json_of(costs_table(points, {"rented": 2.88})))
     named = [{key: row[key] for key in row if key != "case"} for row in shown]

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from roofline.machine.published import load
-from roofline.model.points import points_of
 from roofline.report.dashboards import dashboard_files
 from roofline.schema.record import Flag, Record
 from tests.roofline import build
 
 
 def _files(path: Path, *records: Record | None) -> dict[str, object]:
-    points = points_of(build.result(path, records), load())
+    points = build.points(path, records)
     return {name: json.loads(text) for name, text in dashboard_files(points)}
 
 

@@ -21,7 +21,7 @@ from tests.roofline import build
 
 def _points(folder: Path, *records: Record | None, name: str = "a.json") -> tuple[Point, ...]:
     session = build.session(build.roofs(), noted={"zone": "us-east1-b"}, arguments=("perftests", "--model", "a b"))
-    return points_of(build.result(folder / name, records, of=session), load())
+    return build.points(folder / name, records, of=session)
 
 
 def _case(model: str, batch: int, precision: str, step_time_s: float, **changes: object) -> Record:
@@ -127,7 +127,7 @@ def test_a_table_has_the_rows_that_a_document_holds(tmp_path: Path, monkeypatch:
 def test_a_machine_without_cases_has_its_roofs(tmp_path: Path) -> None:
     """Beside others a section of its own; alone its figure."""
     roof = build.record(case=build.case(id="roof-fp32", mode="roof"), work=None)
-    bare = points_of(build.result(tmp_path / "b.json", [roof], on=build.machine("bare")), load())
+    bare = build.points(tmp_path / "b.json", [roof], on=build.machine("bare"))
     text = document([*_points(tmp_path, build.record()), *bare], (), ())
     section = text.partition("### bare")[2].partition("##")[0]
     assert "No case was measured here." in section

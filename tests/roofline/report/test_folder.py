@@ -71,20 +71,13 @@ def test_a_case_has_its_own_figures_and_tables_have_all(
     assert run("report", file, "--case", "vgg")[0] == 2
 
 
-def test_where_nothing_was_timed_there_is_no_table_of_it(tmp_path: Path) -> None:
-    """Operations, kernels, and machines side by side."""
-    points = points_of(build.result(tmp_path / "a.json", [build.record()]), load())
-    names = [name for name, _ in csv_tables(points, costs_table(points, {}))]
-    assert names == ["roofline_points", "metrics", "roofs"]
-
-
 def test_what_the_page_makes_of_cases_has_tables(tmp_path: Path) -> None:
     """The gain of each doubling of the batch, and cases that differ in one thing, with their machine."""
     records = [
         build.record(case=build.case(batch=batch, mode=mode), timing=build.timing(step_time_s))
         for batch, mode, step_time_s in ((8, "train", 0.1), (32, "train", 0.2), (8, "infer", 0.05))
     ]
-    points = points_of(build.result(tmp_path / "a.json", records), load())
+    points = build.points(tmp_path / "a.json", records)
     texts = {name: csv_of(table) for name, table in csv_tables(points, costs_table(points, {}))}
     (step,) = csv.DictReader(texts["batch_scaling"].splitlines())
     assert (step["machine"], step["from_batch"], step["to_batch"]) == ("epyc-2cpu", "8", "32")

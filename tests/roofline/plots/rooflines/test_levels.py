@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roofline.machine.published import load
-from roofline.model.points import Point, points_of
+from roofline.model.points import Point
 from roofline.plots.layout import figure_of
 from roofline.plots.rooflines.levels import Levels
 from roofline.plots.style import NoFigure
@@ -29,7 +28,7 @@ _ROOFS = (
 
 
 def _point(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Point:
-    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    (point,) = build.points(tmp_path / "a.json", [record], of=build.session(roofs))
     return point
 
 

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from roofline.machine.published import load
-from roofline.model.points import points_of
 from roofline.plots.rooflines.operation_bars import step_figure
 from roofline.schema.record import Device, Operation, OutsideTime, Record
 from tests.roofline import build
@@ -24,7 +22,7 @@ def _operation(time_s: float, **changes: Any) -> Operation:
 
 def _figure(tmp_path: Path, record: Record, roofs: Any = None) -> "Figure":
     session = build.session(build.roofs(1e12, 1e10) if roofs is None else roofs)
-    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=session), load())
+    (point,) = build.points(tmp_path / "a.json", [record], of=session)
     return step_figure(point)
 
 
@@ -111,6 +109,7 @@ def _legend(figure: "Figure") -> list[str]:
         (0.0035, ["0.20 % of the step"]),
         (0.049, ["0.20 % of the step", "1.0 % of the step"]),
         (0.06, ["5.0 % of the step", "20 % of the step", "50 % of the step"]),
+        (0.0, []),
     ],
 )
 def test_the_legends_sizes_are_of_what_is_drawn(tmp_path: Path, time_s: float, sizes: list[str]) -> None:
@@ -118,12 +117,6 @@ def test_the_legends_sizes_are_of_what_is_drawn(tmp_path: Path, time_s: float, s
     step_s = 1.0 if time_s < 0.05 else 0.1
     record = build.timed(_operation(time_s), device=_DEVICE, timing=build.timing(step_s))
     assert [line for line in _legend(_figure(tmp_path, record)) if "step" in line and "whole" not in line] == sizes
-
-
-def test_without_a_point_the_legend_has_no_sizes(tmp_path: Path) -> None:
-    """The whole step is what there is."""
-    record = build.timed(_operation(0.03, flop=0), device=_DEVICE, work=build.work(2e10, 1e9, 4e9))
-    assert _legend(_figure(tmp_path, record)) == ["whole step"]
 
 
 def _kernels_figure(tmp_path: Path, *times_s: float) -> "Figure":
@@ -139,7 +132,7 @@ def _kernels_figure(tmp_path: Path, *times_s: float) -> "Figure":
         timing=build.timing(0.1),
     )
     session = build.session(build.roofs(1e12, 1e10))
-    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=session), load())
+    (point,) = build.points(tmp_path / "a.json", [record], of=session)
     return step_figure(point)
 
 

@@ -24,7 +24,7 @@ from tests.roofline.histories.made import UP, commit, nights
 
 
 def points(tmp_path: Path, *records: Any, **changes: Any) -> tuple[Point, ...]:
-    return points_of(build.result(tmp_path / "run.json", records, **changes), load(None))
+    return build.points(tmp_path / "run.json", records, **changes)
 
 
 def columns(table: dict[str, Any]) -> list[str]:
@@ -401,7 +401,7 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
         twice = [build.record(case=build.case(id="twice"))] if day < 12 else []
         records = [*twice, build.record(timing=build.timing(step_s), flags=flags)]
         session = build.session(build.roofs(), started_at=f"2026-11-{day}T10:00:00+00:00")
-        shown += points_of(build.result(tmp_path / f"{day}.json", records, of=session), load(None))
+        shown += build.points(tmp_path / f"{day}.json", records, of=session)
     data = PageData(shown)
     (made,) = data.histories()
     assert data.overview()["histories"] == [True]
@@ -461,7 +461,7 @@ def test_an_older_session_has_a_panel(tmp_path: Path, monkeypatch: pytest.Monkey
     for day in (11, 13, 12):
         session = build.session(build.roofs(), started_at=f"2026-11-{day}T10:00:00+00:00")
         records = [build.record(), *([build.record(case=build.case(id="once"))] if day == 13 else [])]
-        shown += points_of(build.result(tmp_path / f"{day}.json", records, of=session), load(None))
+        shown += build.points(tmp_path / f"{day}.json", records, of=session)
     data = PageData(shown)
     (panels,) = data.case_scripts()
     assert [(one["id"], one.get("standing"), one.get("sessions"), one["run"]) for one in panels] == [

@@ -43,20 +43,6 @@ def _metrics(tmp_path: Path, record: Record | None) -> dict[str, str]:
     return row
 
 
-def test_points_csv(tmp_path: Path) -> None:
-    """Range, provenance, roofs with their source, fractions, bound and evidence of each case."""
-    _, points = _all(tmp_path, build.record())
-    (row,) = _csv(render(points_table(points), "csv", 80))
-    _check(
-        row,
-        "machine=epyc-2cpu | device=AMD EPYC 7B13 | case=resnet50-train-b32-fp32 | samples_per_s=320.0 | "
-        "attained_flop_per_s=1000000000000.0 | intensity_low_flop_per_byte=25.0 | "
-        "intensity_high_flop_per_byte=100.0 | provenance=analytic | flop_source=analytic | "
-        "roof_source=measured | knee_flop_per_byte=100.0 | fraction_of_roof_low=0.1 | bound=undetermined | "
-        "bound_why=range straddles the knee | plottable=true | valid=true | file=a.json",
-    )
-
-
 def test_metrics_csv_has_what_the_machine_told_meanwhile(tmp_path: Path) -> None:
     """Repeats and how long the loader took to start; power, heat, clocks and what held them down, energy a sample, a
     quota's waiting, and perf's ratios.

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.machine.published import load
-from roofline.model.points import Point, points_of
+from roofline.model.points import Point
 from roofline.schema.record import KernelTime, Record
 from roofline.show.render import render
 from roofline.show.step.kernel_tables import (
@@ -28,7 +27,7 @@ from tests.roofline.kernels import ADD, GEMM, TENSOR_GEMM, counted, kernel, prof
 
 def _point(tmp_path: Path, record: Record) -> Point:
     roofs = (*build.roofs(1e13, 1e12), build.roof("flop", "bf16", 1e14))
-    (point,) = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    (point,) = build.points(tmp_path / "a.json", [record], of=build.session(roofs))
     return point
 
 

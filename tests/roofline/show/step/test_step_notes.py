@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from roofline.counters.counted_kernels import counted_kernels
-from roofline.machine.published import load
 from roofline.machine.roof_choice import Roofs
-from roofline.model.points import points_of
 from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
 from roofline.show.step import step_notes
 from roofline.show.step.operation_tables import Taken, taken_apart
@@ -30,7 +28,7 @@ def _operation(time_s: float = 0.095, **changes: Any) -> Operation:
 
 
 def _taken(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Taken:
-    points = points_of(build.result(tmp_path / "a.json", [record], of=build.session(roofs)), load())
+    points = build.points(tmp_path / "a.json", [record], of=build.session(roofs))
     taken, left_out = taken_apart(points)
     assert left_out == []
     return taken[0]
