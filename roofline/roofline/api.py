@@ -77,7 +77,7 @@ class Verdicts:
 
     @property
     def passed(self) -> bool | None:
-        """Whether a check passed; None of a comparison, which gates nothing."""
+        """Tell whether a check passed; None of a comparison, which gates nothing."""
         return None if self.gate is None else self.gate.exit_code == 0
 
     def __str__(self) -> str:
@@ -258,7 +258,7 @@ def audit(files: Paths, *, devices: StrPath | None = None) -> pd.DataFrame:
 
 
 def devices(extra: StrPath | None = None) -> pd.DataFrame:
-    """What vendors publish: a row for each figure of each device, in FLOP/s or byte/s, with its source.
+    """List what vendors publish: a row for each figure of each device, in FLOP/s or byte/s, with its source.
 
     :param extra: a TOML file with published roofs of more devices.
     :raises ReadError: that file can't be read.

@@ -76,7 +76,7 @@ class Results:
 
     @cached_property
     def missing(self) -> pd.DataFrame:
-        """Why values of the other frames are NA: of each ``table`` and ``column`` the ``reason``.
+        """Say why values of the other frames are NA: of each ``table`` and ``column`` the ``reason``.
 
         ``row`` is the index in that frame, which ``case``, ``machine`` and ``file`` name as well. Values of one case,
         file or machine that are missing for one reason have one row together: ``rows`` is how many they are, and
@@ -101,7 +101,7 @@ class Results:
         yield FRAMES[-1], _missing(gaps)
 
     def _gaps(self, name: str) -> _Gaps:
-        """What `missing` says of one frame."""
+        """Make what `missing` says of one frame."""
         rows_of, point_of, why = _MADE_OF[name]
         rows = rows_of(self)
         counts = [len(_rounds(point).wall_s) for point in rows] if name == "rounds" else 1
@@ -195,7 +195,7 @@ def _gaps(
     point_of: Callable[[Row], Point],
     why: Callable[[Row, str], str],
 ) -> _Gaps:
-    """What `Results.missing` has of one frame.
+    """Make what `Results.missing` has of one frame.
 
     :param rows: what its rows were made of.
     :param counts: how many of its rows each of them made.

@@ -42,7 +42,7 @@ class NoData(click.ClickException):
 
     @classmethod
     def of(cls, error: ReadError) -> NoData:
-        """What can't be read is no data."""
+        """Make it of data that can't be read."""
         return cls(*str(error).splitlines())
 
 

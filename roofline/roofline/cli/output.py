@@ -94,7 +94,7 @@ def write_free(path: Path, data: bytes) -> None:
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a run wrote this file: with its folder given, nobody named it, and nothing brings it back."""
+    """Tell whether a run wrote this file: with its folder given, nobody named it, and nothing brings it back."""
     if not path.is_file() or path.suffix.lower() != ".json":
         return False
     from roofline.files.decoding import ReadError
@@ -114,7 +114,7 @@ def refuse_overwriting(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def try_to_write(path: Path) -> None:
-    """Whether a file can be written, for who would know it before a long measurement. It is left as it is.
+    """Try whether a file can be written, for who would know it before a long measurement. It is left as it is.
 
     :raises click.UsageError: it can't be.
     """
@@ -129,5 +129,5 @@ def try_to_write(path: Path) -> None:
 
 
 def unwritable(path: Path | str, error: OSError) -> click.UsageError:
-    """What to raise where a file or folder can't be written."""
+    """Make the error of a file or folder that can't be written."""
     return WrongUsage(f"{path}: can't be written ({error.strerror or error}).")

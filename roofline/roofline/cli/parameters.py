@@ -69,12 +69,12 @@ class Output:
 
     @property
     def is_data(self) -> bool:
-        """Whether a program is to read it: every row, column and digit."""
+        """Tell whether a program is to read it: every row, column and digit."""
         return self.form == "json" or self.is_one_table
 
     @property
     def is_one_table(self) -> bool:
-        """Whether all its rows have the same columns."""
+        """Tell whether all its rows have the same columns."""
         return self.form in ("csv", "parquet")
 
 

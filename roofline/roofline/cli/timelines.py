@@ -140,7 +140,7 @@ def _emit(timelines: Sequence[Timeline], alone: bool, top: int, output: Output) 
 
 
 def _problem(timeline: Timeline) -> list[str]:
-    """Why a file is of no use."""
+    """Say why a file is of no use."""
     if timeline.error == UNREADABLE:
         return str(timeline.sections["file"].reason).splitlines()
     name = f"{timeline.error}: {_WHAT_IS_MISSING[timeline.error]}." if timeline.error else "nothing to show."

@@ -125,14 +125,12 @@ def _legend(measured: Sequence[Measured], style: Style) -> list[Line2D]:
 
 def all_measured(points: Sequence[Point]) -> list[Measured]:
     """Those of the cases that have a throughput."""
-    return [one for point in points if (one := _measured(point)) is not None]
-
-
-def _measured(point: Point) -> Measured | None:
-    record, rate = point.benchmark.record, point.samples_per_s
-    if record is None or rate is None or not point.valid or record.case.batch < 1:
-        return None
-    return Measured(point, record.case, variant(record), rate, rate * (point.spread or 0.0))
+    found = []
+    for point in points:
+        record, rate = point.benchmark.record, point.samples_per_s
+        if record is not None and rate is not None and point.valid and record.case.batch >= 1:
+            found.append(Measured(point, record.case, variant(record), rate, rate * (point.spread or 0.0)))
+    return found
 
 
 def curves(measured: Sequence[Measured]) -> list[Curve]:

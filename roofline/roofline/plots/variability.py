@@ -87,7 +87,7 @@ class Variability(Rows):
 
 
 def has_rounds(points: Sequence[Point]) -> bool:
-    """Whether a case has the times of its rounds."""
+    """Tell whether a case has the times of its rounds."""
     return any(_session_of(point) is not None for point in points)
 
 

@@ -66,7 +66,7 @@ def report_tables(runs: Sequence[Run], *, verbose: bool) -> list[Table[Any]]:
 
 
 def few_machines(runs: Sequence[Run]) -> bool:
-    """Whether the machines are few enough to be looked at one by one."""
+    """Tell whether the machines are few enough to be looked at one by one."""
     return len({point.machine for _, points in runs for point in cases(points)}) <= MOST_DRAWN
 
 

@@ -51,7 +51,7 @@ class OwnFiles:
             self._list_them()
 
     def _would_be_lost(self, name: str, data: bytes) -> bool:
-        """Whether another text stands there than this report's and the one that the report before wrote."""
+        """Tell whether another text stands there than this report's and the one that the report before wrote."""
         path = self._folder / name
         try:
             there = _digest(path.read_bytes()) if path.is_file() else None
@@ -101,8 +101,5 @@ def _listed(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError):
         return {}
     parts = [line.partition("  ") for line in lines]
-    return {name: digest for digest, _, name in parts if name and _is_inside(PurePosixPath(name))}
-
-
-def _is_inside(path: PurePosixPath) -> bool:
-    return not path.is_absolute() and ".." not in path.parts
+    inside = (one for one in parts if one[2] and not one[2].startswith("/") and ".." not in PurePosixPath(one[2]).parts)
+    return {name: digest for digest, _, name in inside}

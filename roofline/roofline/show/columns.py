@@ -14,7 +14,6 @@ from roofline.model.bounds import communication_share, input_share
 from roofline.model.counter_values import counters_of, tensor_share
 from roofline.model.points import Point
 from roofline.schema.record import Memory, Record, Work
-from roofline.schema.session import Session
 from roofline.show.tables import Column, number, words
 from roofline.text.printable import printable
 from roofline.text.units import percent, percent_of, prefixed, scaled, shares, significant
@@ -48,7 +47,7 @@ def _parameter(name: str) -> Get:
 
 
 def _parameters(point: Point) -> Mapping[str, Any]:
-    """What a column can't show as one value is JSON."""
+    """Get a test's parameters, as JSON where a column can't show one value."""
     if point.benchmark.record is not None:
         return {}
     return {
@@ -170,18 +169,10 @@ def _peak_over_predicted(memory: Memory) -> float | None:
     return None if measured is None or not predicted else measured / predicted
 
 
-def _place_in_set(session: Session) -> str | None:
-    return None if session.set is None else f"{session.set.index}/{session.set.count}"
-
-
 def _intensity(point: Point) -> str | None:
     text = between(point.placement.intensity_low, point.placement.intensity_high, lambda value: significant(value, 2))
     # An estimate from time alone must not look like a count.
     return f"({text})" if text is not None and point.placement.provenance == "time_only" else text
-
-
-def _of_roof(point: Point) -> str | None:
-    return between(point.placement.fraction_low, point.placement.fraction_high, percent_of)
 
 
 _ALL: tuple[Column[Point], ...] = (
@@ -212,7 +203,12 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("sample_unit", "unit", "record.case.sample_unit"),
     _kind("label", "label", "session.label"),
     _text("started_at", "started", lambda point: point.result.started_at, dtype="datetime64[us, UTC]"),
-    _text("session", "session", "session", by=_place_in_set),
+    _text(
+        "session",
+        "session",
+        "session",
+        by=lambda session: None if session.set is None else f"{session.set.index}/{session.set.count}",
+    ),
     _text("session_set", "set", "session", by=lambda session: None if session.set is None else session.set.id),
     _text("commit", "commit", "result.commit"),
     _kind("file", "file", "result.name"),
@@ -333,7 +329,11 @@ _ALL: tuple[Column[Point], ...] = (
     _kind("memory_level", "level", "placement.memory_level"),
     _kind("roof_source", "roofs", "placement.roof_source"),
     _number("knee_flop_per_byte", "knee", "placement.knee", significant),
-    _text("fraction_of_roof", "% of\nroof", _of_roof),
+    _text(
+        "fraction_of_roof",
+        "% of\nroof",
+        lambda point: between(point.placement.fraction_low, point.placement.fraction_high, percent_of),
+    ),
     _number("fraction_of_roof_low", "least % of roof", "placement.fraction_low", percent_of),
     _number("fraction_of_roof_high", "most % of roof", "placement.fraction_high", percent_of),
     _number("fraction_of_compute_roof", "% of peak", "placement.fraction_of_compute", percent_of),

@@ -28,7 +28,7 @@ def environment(result: ResultFile) -> str:
 
 
 def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
-    """What is known of a file's machine and run, in words and texts, by the heading that they stand under."""
+    """List what is known of a file's machine and run, names with texts, by the heading that they stand under."""
     values = [(column, plain_value(column, result)) for column in MACHINE_COLUMNS]
     parts: dict[str, list[tuple[str, Any]]] = {
         "Machine": [(column.title, text_of(column, value)) for column, value in values if value is not None]
@@ -48,7 +48,7 @@ def environment_parts(result: ResultFile) -> dict[str, list[tuple[str, str]]]:
 
 
 def _text(column: Column[ResultFile], result: ResultFile, machine: Machine) -> str | None:
-    """What a column has of a machine, or why that isn't known."""
+    """Show what a column has of a machine, or why that isn't known."""
     if (value := plain_value(column, result)) is not None:
         return text_of(column, value)
     reason = machine.missing.get(column.path.removeprefix("machine."))

@@ -17,10 +17,6 @@ def _of_machine(name: str, of_host: str) -> Callable[[ResultFile], Any]:
     return lambda result: getattr(result.host, of_host) if result.machine is None else getattr(result.machine, name)
 
 
-def _python(result: ResultFile) -> str | None:
-    return result.host.python if result.machine is None else result.machine.versions.get("python")
-
-
 def _size(name: str, title: str, path: str) -> Column[ResultFile]:
     return number(name, title, path, lambda value: scaled(value, "B"), dtype="Int64")
 
@@ -37,7 +33,11 @@ MACHINE_COLUMNS: tuple[Column[ResultFile], ...] = (
     number("cpu_count", "logical processors", _of_machine("cpu_count", "cpus"), dtype="Int64"),
     _size("memory_byte", "memory", "machine.memory_byte"),
     words("os", "operating system", _of_machine("os", "system"), dtype="category"),
-    words("version_python", "python", _python),
+    words(
+        "version_python",
+        "python",
+        lambda result: result.host.python if result.machine is None else result.machine.versions.get("python"),
+    ),
 )
 """What is known of every machine, and of its device."""
 

@@ -41,22 +41,16 @@ _OF_FILE: Mapping[str, str] = {"commit": "the file names no commit", "host": "th
 """Of columns that need no record."""
 
 
-def _of_events(record: Record) -> str:
-    return _of_counters(record.host_counters, "perf stat was not asked for")
-
-
-def _of_counters(counters: Counters | HostCounters | None, not_asked: str) -> str:
+def _of_counters(
+    counters: Counters | HostCounters | None,
+    not_asked: str,
+    read: str = "the counters that were read don't have it",
+) -> str:
     if counters is None or counters.status == "not_requested":
         return not_asked
     if counters.status == "ok":
-        return "the counters that were read don't have it"
+        return read
     return counters.reason or f"counters: {counters.status}"
-
-
-def _about_counters(record: Record) -> str:
-    if record.counters is not None and record.counters.status == "ok":
-        return "nothing to explain: the counters were read"
-    return _of_counters(record.counters, _NOT_ASKED)
 
 
 def _no_reasons_to_throttle(record: Record) -> str:
@@ -71,8 +65,14 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
         ("seed", "threads", "grad_accum_steps", "deterministic", "cudnn_benchmark"), "not among the case's settings"
     ),
     **dict.fromkeys(("workers", "pin_memory", "prefetch_factor", "augment"), _NO_LOADER),
-    **dict.fromkeys(("instructions_per_cycle", "cache_miss_share", "branch_miss_share"), _of_events),
-    **dict.fromkeys(("counter_status", "counter_source", "counter_reason"), _about_counters),
+    **dict.fromkeys(
+        ("instructions_per_cycle", "cache_miss_share", "branch_miss_share", "host_counters"),
+        lambda record: _of_counters(record.host_counters, "perf stat was not asked for"),
+    ),
+    **dict.fromkeys(
+        ("counter_status", "counter_source", "counter_reason"),
+        lambda record: _of_counters(record.counters, _NOT_ASKED, "nothing to explain: the counters were read"),
+    ),
     "throttle_reasons": _no_reasons_to_throttle,
     "why_not_plottable": "nothing to explain: the case is placed",
     "machine.versions": "not installed, or not in use on this machine",
@@ -89,7 +89,6 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     "profile.device_busy_s": "the profile has no kernels of a device",
     "profile.longest_gap_s": "the profile has no kernels of a device",
     "profile": "no pass ran under the profiler",
-    "host_counters": _of_events,
     "counters": _NOT_ASKED,
     "memory": "the allocator's peak was not read",
     "energy_j_per_step": "no energy was read",

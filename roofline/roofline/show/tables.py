@@ -54,7 +54,7 @@ class Column(Generic[Row]):
 
     @property
     def path(self) -> str:
-        """Where in a row the value stands, as `Follow` has it; empty where it is worked out."""
+        """Give the place of the value in a row, as `Follow` has it; empty where it is worked out."""
         return self.get.path if isinstance(self.get, Follow) else ""
 
     def of(self, part: Callable[[Outer], Row | None]) -> Column[Outer]:
@@ -188,7 +188,7 @@ def _part(name: str) -> Callable[[Any], Any]:
 
 
 def plain_value(column: Column[Any], row: Any) -> Any:
-    """What every form shows: strict JSON has no NaN, and neither do people have a use for one."""
+    """Get the value that every form shows: strict JSON has no NaN, and neither do people have a use for one."""
     return strict(column.get(row))
 
 

@@ -33,7 +33,7 @@ class Placed(Spot):
 
 
 def spot_of(point: Point) -> Spot | None:
-    """Where the whole step stands; None where that isn't known."""
+    """Find where the whole step stands; None where that isn't known."""
     place = point.placement
     if not place.intensity_low or not place.intensity_high or not place.attained_flop_per_s:
         return None

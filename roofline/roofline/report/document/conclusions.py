@@ -34,7 +34,7 @@ def _named(points: Sequence[Point]) -> str:
 
 
 def _bounds(points: Sequence[Point]) -> str:
-    """How many cases have which bound, with the evidence of the first; of undetermined ones why."""
+    """Say how many cases have which bound, with the evidence of the first; of undetermined ones why."""
     kinds: dict[str, list[Point]] = {}
     for point in points:
         bound = point.bound
@@ -79,7 +79,7 @@ def _inputs(points: Sequence[Point]) -> str:
 
 
 def _limits(points: Sequence[Point]) -> str:
-    """What the figures rest on where they could rest on more."""
+    """Say what the figures rest on where they could rest on more."""
     told = []
     estimated = [point for point in points if point.placement.provenance == "time_only"]
     if estimated:

@@ -70,7 +70,7 @@ class Series:
 
 
 def matrix(points: Sequence[Point]) -> Table[Series]:
-    """What was run: a row for each model and mode on each machine."""
+    """List what was run: a row for each model and mode on each machine."""
     names = machine_names(points)
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in points:
@@ -107,7 +107,7 @@ _MOST_VALUES = 6
 
 
 def complexity(points: Sequence[Point]) -> Table[Point]:
-    """What a step has to do: a row for each workload, the same on every machine."""
+    """Show what a step has to do: a row for each workload, the same on every machine."""
     rows = [
         point
         for point in _first(points, lambda point: point.workload)
@@ -129,7 +129,7 @@ def _flop_per_sample(point: Point) -> float | None:
 
 
 def timings(points: Sequence[Point]) -> Table[Point]:
-    """How each case was timed and what came out."""
+    """Show how each case was timed and what came out."""
     columns = [
         machine_column(points),
         *pick("case"),
@@ -142,7 +142,7 @@ def timings(points: Sequence[Point]) -> Table[Point]:
 
 
 def placements(points: Sequence[Point]) -> Table[Point]:
-    """Where each case stands under the roofs."""
+    """Show where each case stands under the roofs."""
     columns = pick(
         *("case", "attained_flop_per_s", "intensity", "provenance", "knee_flop_per_byte", "fraction_of_roof"),
         *("fraction_of_speed_of_light", "roof_source", "bound", "bound_why"),
@@ -223,7 +223,7 @@ def commands(points: Sequence[Point]) -> Table[Any]:
 
 
 def _changed(point: Point) -> bool | None:
-    """Whether the code had changes beside its commit; None without one."""
+    """Tell whether the code had changes beside its commit; None without one."""
     return None if point.result.commit is None else point.result.commit_dirty
 
 

@@ -112,7 +112,7 @@ def _title(points: Sequence[Point], machines: Sequence[str]) -> str:
 
 
 def _findings(points: Sequence[Point]) -> str:
-    """What bounds how many of the cases that ran a model, in a sentence; empty where no case did."""
+    """Say in a sentence what bounds how many of the cases that ran a model; empty where no case did."""
     models = [point for point in points if point.mode in ("train", "infer")]
     told = Counter(_standing(point) for point in models)
     shown = ", ".join(f"{count} {what}" for what, count in told.most_common())

@@ -148,7 +148,7 @@ class PageData:
 
     @property
     def runs(self) -> str:
-        """How many cases there are, and from when."""
+        """Say how many cases there are, and from when."""
         days = days_of([*self._points, *self._bare])
         return f"{counted(len(self._points), 'case')}{f' of {days}' if days else ''}"
 
@@ -180,7 +180,7 @@ class PageData:
         return [None if point is None else self._panels.number(point) for point in opened]
 
     def rounds(self) -> Iterator[Data | None]:
-        """How far the rounds of each machine's cases differ, in the order of the overview."""
+        """Show how far the rounds of each machine's cases differ, in the order of the overview."""
         return (rounds_data(section.sessions, section.points) for section in self._sections)
 
     def histories(self) -> Iterator[Data | None]:
@@ -207,7 +207,7 @@ class PageData:
         }
 
     def machines(self) -> Iterator[Data]:
-        """What each machine's section shows, in the order of the overview."""
+        """Make what each machine's section shows, in the order of the overview."""
         for section in self._sections:
             points = section.points
             columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:], *_MORE]
@@ -272,7 +272,7 @@ def _drawn(points: Sequence[Point], placed: Data, throughput: Data | None) -> se
 
 
 def _facets(points: Sequence[Point], style: Style, drawn: Collection[int]) -> list[Data]:
-    """What rows can be chosen by, and how a chart shows it; ``of`` has the place of each row's value, -1 for none.
+    """List what rows can be chosen by, and how a chart shows it; ``of`` has the place of each row's value, -1 for none.
 
     :param drawn: the rows whose values are offered: a choice that takes no point away would look broken.
     """

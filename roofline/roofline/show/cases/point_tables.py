@@ -111,7 +111,7 @@ def metrics_table(points: Sequence[Point]) -> Table[Point]:
 
 
 def _run_of(points: Sequence[Point]) -> Callable[[Point], str] | None:
-    """What heads the rows of a run; None where all are of one. Runs that nothing else tells apart have their path."""
+    """Find what heads the rows of a run; None where all are of one. Runs alike in all else are told by their path."""
     headings = {point.result.path: run_heading(point.result) for point in points}
     if len(headings) < 2:
         return None

@@ -78,7 +78,7 @@ def kernels_table(points: Sequence[Point], *, by_kind: bool = False) -> Table[Ke
 
 
 def reconciliation_table(point: Point) -> Table[Reconciled] | None:
-    """What was counted against what the counters saw; None without counters."""
+    """Hold what was counted against what the counters saw; None without counters."""
     record = _record(point)
     rows = reconcile(record, counted_kernels(record, point.roofs))
     if not rows:
@@ -126,7 +126,7 @@ def _lines(point: Point, source: Source) -> list[KernelLine]:
 
 
 def _about(point: Point, source: Source, rows: Sequence[KernelLine]) -> list[str]:
-    """What stands below a table of kernels, and of their kinds.
+    """List what stands below a table of kernels, and of their kinds.
 
     :param rows: a kernel each.
     """
@@ -204,10 +204,6 @@ def _intensity(level: str) -> Column[KernelLine]:
     return number(name, "FLOP/\nbyte", get, significant)
 
 
-def _flop_of(line: KernelLine) -> str | None:
-    return None if line.counted is None else shares(line.counted.flop_by_pipe or {}) or None
-
-
 _KERNELS: tuple[Column[KernelLine], ...] = (
     *pick("machine", "case", of="point"),
     words("source", dtype="category"),
@@ -222,7 +218,7 @@ _KERNELS: tuple[Column[KernelLine], ...] = (
     seconds("time_s", "time"),
     share("share", "% of\ntime", _share, drop=3),
     number("flop", "FLOP", "counted.flop", prefixed),
-    words("flop_by_pipe", "FLOP of", _flop_of),
+    words("flop_by_pipe", "FLOP of", "counted.flop_by_pipe", by=lambda pipes: shares(pipes) or None),
     share("tensor_share", "tensor\n%", "counted.tensor_share", drop=1),
     # Of the levels the one that is farthest from DRAM gives way first.
     *(number(level, BY_NAME[level].title, f"counted.byte.{level}", prefixed, drop=n) for n, level in enumerate(LEVELS)),
@@ -252,14 +248,14 @@ _KINDS: tuple[Column[KernelLine], ...] = (
 )
 
 
-def _counted_range(row: Reconciled) -> str | None:
-    return between(row.counted_low, row.counted_high, lambda value: scaled(value, row.unit))
-
-
 _RECONCILED: tuple[Column[Reconciled], ...] = (
     words("quantity", get="name", dtype="category"),
     words("unit", dtype="category"),
-    number("counted", get=_counted_range, dtype="string"),
+    number(
+        "counted",
+        get=lambda row: between(row.counted_low, row.counted_high, lambda value: scaled(value, row.unit)),
+        dtype="string",
+    ),
     number("counted_low", "least counted"),
     number("counted_high", "most counted"),
     number("counters", show=prefixed),

@@ -81,7 +81,7 @@ def kinds_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line
 
 
 def limits_table(case: Taken) -> Table[Line]:
-    """Where the time of the step goes, by what bounds its operations; the rows add up to the step."""
+    """Show where the time of the step goes, by what bounds its operations; the rows add up to the step."""
     rows = [_group(case, group) for group in case.step.by_limit()]
     return Table(
         title=step_notes.heading(case.point),
@@ -125,7 +125,7 @@ def seen_outside(point: Point) -> tuple[Profile, float] | None:
 
 
 def outside_table(point: Point, why: str, top: int | None = None) -> Table[OutsideTime] | None:
-    """What `seen_outside` has of a case; None where that is nothing.
+    """Show what `seen_outside` has of a case; None where that is nothing.
 
     :param why: what says why its operations have no times.
     :param top: rows to show before all others stand in one; None: all.
@@ -263,7 +263,7 @@ def _named(title: str) -> Column[Line]:
 
 
 def _bound(line: Line) -> str | None:
-    """What bounds a row; of several operations with the share of their time that it has."""
+    """Name what bounds a row; of several operations with the share of their time that it has."""
     if line.limit is None:
         return None
     return line.limit if line.limit_share is None else f"{line.limit} {percent_of(line.limit_share)} %"

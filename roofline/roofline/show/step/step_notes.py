@@ -87,7 +87,7 @@ def about_untimed(profile: Profile, step_s: float, why: str) -> list[str]:
 
 
 def about_profile(profile: Profile, step_s: float) -> list[str]:
-    """How the times came about, and whether they agree with the timed step."""
+    """Say how the times came about, and whether they agree with the timed step."""
     whose = "of operators on the host" if profile.source == "operators" else "of kernels on the device"
     times = (
         f"Times {whose}: medians of {counted(profile.steps, 'step')} under the profiler, in a pass of its own"
@@ -99,7 +99,7 @@ def about_profile(profile: Profile, step_s: float) -> list[str]:
 
 
 def about_busy(profile: Profile, step_s: float | None) -> list[str]:
-    """How much of the timed step the device was busy, and its longest gap; nothing where that isn't known.
+    """Say how busy the device was in the timed step, and its longest gap; nothing where that isn't known.
 
     The share is of the step as it was timed: under the profiler launching takes longer, and gaps are wider.
     """
@@ -167,7 +167,7 @@ def part_of_step(step: Breakdown, time_s: float) -> str:
 
 
 def about_status(record: Record | None) -> list[str]:
-    """Why there are no counters, or not all, where they were asked for."""
+    """Say why there are no counters, or not all, where they were asked for."""
     counters = None if record is None else record.counters
     if record is None or counters is None or counters.status in ("ok", "not_requested"):
         return []
@@ -200,7 +200,7 @@ def about_reasons(rows: Sequence[Reconciled]) -> list[str]:
 
 
 def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
-    """Whether tensor cores were used, for how much of the FLOPs, and by how many kernels."""
+    """Say whether tensor cores were used, for how much of the FLOPs, and by how many kernels."""
     known = [one for one in kernels if one.flop_by_pipe is not None]
     if not known:
         return ["Tensor cores: not known, for no FLOPs were read"]
@@ -215,7 +215,7 @@ def _tensor_cores(kernels: Sequence[CountedKernel]) -> list[str]:
 
 
 def _unit_check(record: Record, counters: Counters) -> list[str]:
-    """What a product of known size showed of the counters' unit."""
+    """Say what a product of known size showed of the counters' unit."""
     ratio = counters.unit_check
     why = record.missing.get("counters.unit_check")
     if ratio is None and why is not None:

@@ -279,20 +279,6 @@ def test_one_case_on_two_machines_is_two_tables_and_no_figure(run: Run, tmp_path
     assert "measured on several machines" in err
 
 
-def test_a_case_whose_record_can_not_be_read_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:
-    """It stands in the file: exit 3 and the fault, not a usage error."""
-    path = _file(tmp_path, _timed(), _timed("vgg16"))
-    document = json.loads(path.read_text(encoding="utf-8"))
-    spoilt = document["benchmarks"][1]
-    spoilt["extra_info"]["roofline"]["operations"][0]["calls"] = "many"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    code, _, err = run("ops", path, spoilt["name"])
-    assert code == 3
-    assert f"{spoilt['name']} is in" in err
-    assert "its record can't be read" in err
-    assert "operations[0].calls" in err
-
-
 def test_how_far_the_timing_is_to_be_trusted_is_said(run: Run, tmp_path: Path) -> None:
     """In the case's own table with the evidence, in the list of cases by name."""
     flags = (Flag(name="disturbed", evidence="3 of 3 rounds, first by other programs"),)

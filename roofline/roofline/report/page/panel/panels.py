@@ -65,7 +65,7 @@ class Panels:
 
     @property
     def notes(self) -> list[str]:
-        """What has no panel."""
+        """Say what has no panel."""
         if not self._left_out:
             return []
         return [f"{counted(self._left_out, 'older result')} can't be opened: the newest {MOST_OLDER} of them can"]
@@ -82,7 +82,7 @@ class Panels:
         return f"{what}: {point.result.run_name}"
 
     def place(self, point: Point) -> int | None:
-        """Where `sessions` has those of its case; None where it is the only one."""
+        """Give the place of its case's in `sessions`; None where it is the only one."""
         return self._place.get(id(point))
 
     def sessions(self) -> list[Data]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
-from roofline.comparison.judged_case import Compared
 from roofline.model.machines import machine_names, roofs_alone
 from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
@@ -40,7 +39,7 @@ _COLUMNS: tuple[Column[Remark], ...] = (
 
 
 def attention_table(points: Sequence[Point], comparison: Comparison | None = None) -> Table[Remark]:
-    """What needs attention, the worst first.
+    """List what needs attention, the worst first.
 
     :param points: of all results.
     :param comparison: of them with a baseline.
@@ -51,8 +50,8 @@ def attention_table(points: Sequence[Point], comparison: Comparison | None = Non
     without_number = list(_without_number([*points, *bare]))
     kinds = (
         (_invalid(points, names), _MOST),
-        (() if comparison is None else _slower(points, names, comparison), _MOST),
-        (() if comparison is None else _not_compared(points, names, comparison), _FEWER),
+        (_compared(points, names, comparison, ("slower",)), _MOST),
+        (_compared(points, names, comparison, ("removed", "not comparable", "invalid")), _FEWER),
         ((one for one in without_number if one.what != _SKIPPED), _MOST),
         (_doubtful_roofs([*points, *bare], names), _FEWER),
         (_flagged(points, names), _MOST),
@@ -86,31 +85,23 @@ def _invalid(points: Iterable[Point], names: Mapping[MachineKey, str]) -> Iterat
         yield _remark(point, names, what, flag.evidence)
 
 
-def _slower(points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison) -> Iterator[Remark]:
-    """Cases that take longer than in the baseline, the worst first."""
-    figures = figures_of(comparison)
-    for case, point, machine in _compared(points, names, comparison):
-        if case.outcome == "slower":
-            evidence = "; ".join(filter(None, (figures(case), case.why)))
-            what = f"slower: {signed(case.change or 0.0)}"
-            yield Remark(what=what, case=case.match.id, machine=machine, evidence=evidence, point=point)
-
-
-def _not_compared(points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison) -> Iterator[Remark]:
-    """Cases by which a gate doesn't pass, for they could not be held against the baseline."""
-    for case, point, machine in _compared(points, names, comparison):
-        if case.outcome in ("removed", "not comparable", "invalid"):
-            what = f"against the baseline: {case.outcome}"
-            yield Remark(what=what, case=case.match.id, machine=machine, evidence=case.why, point=point)
-
-
 def _compared(
-    points: Sequence[Point], names: Mapping[MachineKey, str], comparison: Comparison
-) -> Iterator[tuple[Compared, Point | None, str]]:
-    """Each compared case with its point and the name of its machine."""
-    machines = comparison.machine_names
+    points: Sequence[Point],
+    names: Mapping[MachineKey, str],
+    comparison: Comparison | None,
+    outcomes: Collection[str],
+) -> Iterator[Remark]:
+    """Cases whose comparison with the baseline came to one of the outcomes, the worst first."""
+    if comparison is None:
+        return
+    figures, machines = figures_of(comparison), comparison.machine_names
     for case, point in zip(comparison.cases, points_of_cases(comparison, points), strict=True):
-        yield case, point, machines[case.match.machine] if point is None else names[point.machine]
+        if case.outcome in outcomes:
+            slower = case.outcome == "slower"
+            what = f"slower: {signed(case.change or 0.0)}" if slower else f"against the baseline: {case.outcome}"
+            evidence = "; ".join(filter(None, (figures(case) if slower else "", case.why)))
+            machine = machines[case.match.machine] if point is None else names[point.machine]
+            yield Remark(what=what, case=case.match.id, machine=machine, evidence=evidence, point=point)
 
 
 def _without_number(points: Iterable[Point]) -> Iterator[Remark]:

@@ -42,12 +42,12 @@ class _Step:
 
     @property
     def apart(self) -> str:
-        """Whether margins tell both throughputs apart."""
+        """Tell whether margins leave both throughputs apart."""
         return "yes" if apart_by_margins(self.ratio, self.before.point, self.after.point) else "no"
 
     @property
     def cliff(self) -> str | None:
-        """What is known of a fall of the throughput."""
+        """Give what is known of a fall of the throughput."""
         return next((flag.evidence for flag in self.after.point.flags if flag.name == _CLIFF), None)
 
 

@@ -66,7 +66,7 @@ def rounds_data(sessions: Sequence[Point], points: Sequence[Point]) -> Data | No
 
 
 def has_history(sessions: Sequence[Point]) -> bool:
-    """Whether a case of a machine was measured in three sessions or more.
+    """Tell whether a case of a machine was measured in three sessions or more.
 
     :param sessions: all results of the machine's cases.
     """

@@ -45,6 +45,6 @@ def with_baseline(
 
 
 def figures_of(comparison: Comparison) -> Callable[[Compared], str]:
-    """What says in words which figures a verdict rests on: the interval of the change, and what both sides took."""
+    """Make what says which figures a verdict rests on: the interval of the change, and what both sides took."""
     columns = [one for one in display(comparison) if one.name == "interval" or one.name.startswith(("base_", "new_"))]
     return lambda case: ", ".join(f"{one_line(column.title)} {shown(column, case)}" for column in columns)
