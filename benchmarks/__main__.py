@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     compare_speed,
+    compile_time,
     figures,
     gate_learned,
     gate_live,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[..., tuple[figures.Figure, ...]]] = {
     "turns": gate_turns.run,
     "live": gate_live.run,
     "compare": compare_speed.run,
+    "compile": compile_time.run,
     "history": history_rates.run,
     "report": report_speed.run,
     "kills": kills.run,
