@@ -59,7 +59,7 @@ class Call:
 
     @property
     def targets(self) -> tuple[Tensor, ...]:
-        """What the operation produced: its results, or what it changed where it returns nothing."""
+        """Name what the operation produced: its results, or what it changed where it returns nothing."""
         return self.outputs or self.changed
 
 
@@ -119,7 +119,7 @@ def has_storage(tensor: Tensor) -> bool:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Whether the tensor is an ordinary strided one: its shape and storage say what work and traffic it means."""
+    """Tell whether the tensor is an ordinary strided one: its shape and storage say what work and traffic it means."""
     return tensor.layout is torch.strided and not tensor.is_nested
 
 

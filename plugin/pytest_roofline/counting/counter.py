@@ -188,7 +188,7 @@ class ParametersRead:
 
     @property
     def reason(self) -> str | None:
-        """Why the count of the step is not all of it; None where nothing speaks for that."""
+        """Say why the count of the step is not all of it; None where nothing speaks for that."""
         read = self._read
         hidden = [
             name
@@ -237,7 +237,7 @@ class TensorsGivenAway:
 
     @property
     def reason(self) -> str | None:
-        """Why the count of the step is not all of it; None where nothing speaks for that."""
+        """Say why the count of the step is not all of it; None where nothing speaks for that."""
         if self._first is None:
             return None
         return f"the step hands tensors to {self._first}: what is computed there can't be seen"

@@ -73,7 +73,7 @@ def leaf_name(func: Any) -> str:
 
 
 def may_work(func: Any) -> bool:
-    """Whether a leaf may compute or move anything: no view does."""
+    """Tell whether a leaf may compute or move anything: no view does."""
     return isinstance(func, HigherOrderOperator) or not is_metadata_only(func)
 
 
@@ -119,12 +119,12 @@ def _autocasting() -> list[str]:
 
 
 def _is_cast_by_autocast(func: Any) -> bool:
-    """Whether it is on that device: CUDA's casts the arguments of ``einsum``, a CPU's those of the products in it."""
+    """Tell whether it is on that device: CUDA's casts einsum's arguments, a CPU's those of the products in it."""
     return any(_has_kernel(func, key) for key in _autocasting())
 
 
 def _is_composite_for(func: Any, arguments: object) -> bool:
-    """Whether the operation would run, on these tensors, as a composition of others."""
+    """Tell whether the operation would run, on these tensors, as a composition of others."""
     if not _is_composite(func):
         return False
     keys = [_kernel_key(tensor) for tensor in tensors_in(arguments)]

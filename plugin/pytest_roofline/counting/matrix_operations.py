@@ -58,13 +58,13 @@ class Tf32:
     convolution: bool = False
 
     def applies(self, tensor: Tensor, switch: Switch | None) -> bool:
-        """Whether an operation on ``tensor`` that ``switch`` governs computes in TF32."""
+        """Tell whether an operation on ``tensor`` that ``switch`` governs computes in TF32."""
         if tensor.dtype not in (torch.float32, torch.complex64) or tensor.device.type != "cuda":
             return False
         return self.lets(switch)
 
     def lets(self, switch: Switch | None) -> bool:
-        """Whether what ``switch`` governs may compute in TF32."""
+        """Tell whether what ``switch`` governs may compute in TF32."""
         return switch is not None and (self.matmul if switch == "matmul" else self.convolution)
 
 
@@ -148,7 +148,7 @@ def _linear_cross_entropy(call: Call) -> int:
 
 
 def _gradients(call: Call) -> int:
-    """How many of the gradients of input and weight are asked for. That of the bias is no matrix arithmetic."""
+    """Say how many of the gradients of input and weight are asked for. That of the bias is no matrix arithmetic."""
     return sum(1 for wanted in call.arguments["output_mask"][:2] if wanted)
 
 
@@ -341,7 +341,7 @@ MATRIX_OPERATIONS: Mapping[str, MatrixOperation] = {
 
 
 def may_run_as_winograd(call: Call, dtype: str) -> bool:
-    """Whether a convolution, or the backward of one, may run with 1/2.25 of its multiplications.
+    """Tell whether a convolution, or the backward of one, may run with 1/2.25 of its multiplications.
 
     So it may in fp32 with a 3x3 kernel, stride 1, no dilation and no groups (Lavin and Gray, 2015, F(2x2, 3x3)).
     """

@@ -69,7 +69,7 @@ class CountedOperation:
 
     @property
     def uncovered(self) -> bool:
-        """Whether it does arithmetic that isn't counted."""
+        """Tell whether it does arithmetic that isn't counted."""
         return self.flop is None or self.other_flop is None
 
 
@@ -127,7 +127,7 @@ def counted_operation(
 
 
 def _cast_inside(operand: torch.Tensor, call: Call) -> bool:
-    """Whether autocast cast what a fused operation is made of: it was given float32 and returns less."""
+    """Tell whether autocast cast what a fused operation is made of: it was given float32 and returns less."""
     halves = (torch.bfloat16, torch.float16)
     return operand.dtype == torch.float32 and bool(call.outputs) and call.outputs[0].dtype in halves
 
@@ -154,7 +154,7 @@ def _shape_tells(tensor: torch.Tensor, operation: MatrixOperation) -> bool:
 
 
 def _is_question(call: Call) -> bool:
-    """Whether torch is only asked what a tensor is like (``is_coalesced``, ``sym_size``): no numbers come of it."""
+    """Tell whether torch is only asked what a tensor is like (``is_coalesced``, ``sym_size``)."""
     asked = call.name.startswith("aten::") and not call.targets
     return asked and not isinstance(call.result, float | complex)
 
@@ -164,7 +164,7 @@ def _all_strided(call: Call) -> bool:
 
 
 def _has_real_arithmetic(call: Call) -> bool:
-    """Whether floating-point numbers are involved: integers and booleans alone make no FLOP."""
+    """Tell whether floating-point numbers are involved: integers and booleans alone make no FLOP."""
     return any(tensor.is_floating_point() or tensor.is_complex() for tensor in (*call.inputs, *call.outputs))
 
 

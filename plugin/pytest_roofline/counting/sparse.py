@@ -21,7 +21,7 @@ _COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, t
 
 
 def is_sparse(tensor: Tensor) -> bool:
-    """Whether the tensor stores single values with their places, or blocks of them."""
+    """Tell whether the tensor stores single values with their places, or blocks of them."""
     return tensor.layout is torch.sparse_coo or tensor.layout in _COMPRESSED
 
 

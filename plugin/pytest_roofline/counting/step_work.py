@@ -248,7 +248,7 @@ def _operation(description: _Description, calls: Sequence[CountedOperation]) -> 
 
 
 def _leaves(trace: Trace, order: Sequence[_Description]) -> tuple[Leaf, ...]:
-    """What was dispatched, in order, views left out."""
+    """List what was dispatched, in order, views left out."""
     positions = {description: position for position, description in enumerate(order)}
     return tuple(
         Leaf(one.name, None, one.name in trace.opaque)

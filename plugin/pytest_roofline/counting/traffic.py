@@ -75,7 +75,7 @@ class Storage:
 
     @property
     def alive(self) -> bool:
-        """Whether somebody still holds the data."""
+        """Tell whether somebody still holds the data."""
         return not self.reference.expired()
 
 
@@ -131,7 +131,7 @@ def tensor_byte(tensor: Tensor) -> int:
 
 
 def location(tensor: Tensor) -> Location:
-    """What the tensor spans in memory. A transposed view spans the same."""
+    """Give what the tensor spans in memory. A transposed view spans the same."""
     if not has_storage(tensor):
         return id(tensor), 0, 0
     storage = tensor.untyped_storage()

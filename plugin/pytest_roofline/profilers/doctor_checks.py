@@ -110,7 +110,7 @@ def _torch(system: System, has_driver: bool) -> Iterator[Diagnosis]:
 
 
 def _install(package: str, system: System) -> str:
-    """How this interpreter gets a package: the pip on PATH may be another's."""
+    """Say how this interpreter gets a package: the pip on PATH may be another's."""
     return f"Install it: {quote(str(system.python))} -m pip install {package}."
 
 

@@ -164,8 +164,8 @@ class PerfStat:
             return HostCounters(status=error.status, source=program, reason=str(error))
 
     def _attached(self, perf: Path, run: Callable[[], None]) -> str:
-        """What perf wrote of all that happened during ``run``. It starts with counting switched off, is asked to begin
-        (perf-stat(1), ``--control``), and ends by SIGINT.
+        """Give what perf wrote of all that happened during ``run``. It starts with counting switched off, is asked to
+        begin (perf-stat(1), ``--control``), and ends by SIGINT.
 
         :raises PerfFailed: it could not.
         """
@@ -233,7 +233,7 @@ class PerfStat:
 
 
 def steps_of(step_time_s: float) -> int:
-    """How many steps to count."""
+    """Choose how many steps to count."""
     return max(1, min(MOST_STEPS, round(PASS_S / max(step_time_s, 1e-9))))
 
 

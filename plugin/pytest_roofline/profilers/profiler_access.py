@@ -100,7 +100,7 @@ def _tried(tool: Diagnosis, probe: Callable[[Path, System], Diagnosis], system: 
 
 
 def _count_a_kernel(ncu: Path, system: System) -> Diagnosis:
-    """What comes of `probe_kernel` under ncu."""
+    """Try `probe_kernel` under ncu."""
 
     try:
         # ncu keeps its lock file in TMPDIR: one in a folder that all users share may belong to somebody else.
@@ -142,7 +142,7 @@ def _count_a_kernel(ncu: Path, system: System) -> Diagnosis:
 
 
 def _answers(text: str) -> Iterator[str]:
-    """What stands under the probe's metric, kernel by kernel."""
+    """Read what stands under the probe's metric, kernel by kernel."""
     try:
         rows = list(csv.DictReader(line for line in text.splitlines() if line.startswith('"')))
     except csv.Error:
@@ -151,7 +151,7 @@ def _answers(text: str) -> Iterator[str]:
 
 
 def _count_cycles(perf: Path, system: System) -> Diagnosis:
-    """What comes of a tiny program under ``perf stat``."""
+    """Try a program that does nothing under ``perf stat``."""
 
     ended = system.run(
         [perf, "stat", "-x", ",", "-e", ",".join(_PERF_EVENTS), "--", system.python, "-I", "-S", "-c", ""],

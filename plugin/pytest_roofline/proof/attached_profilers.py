@@ -65,7 +65,7 @@ def _injected(library: str | None, maps: Path) -> str | None:
 
 
 def _may_be_loaded(library: str, maps: Path) -> bool:
-    """Whether the process has the library, as far as that can be seen: without a folder, it may be from any."""
+    """Tell whether the process has the library, as far as that can be seen: without a folder, it may be from any."""
     try:
         mapped = maps.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -136,7 +136,7 @@ def check_graphs(
 
 
 def _broken(graphs: Graphs) -> str:
-    """How often capturing was interrupted, with the first reason."""
+    """Say how often capturing was interrupted, with the first reason."""
     if not graphs.breaks:
         return ""
     reason = next(iter(graphs.breaks)).strip().partition("\n")[0]
@@ -177,7 +177,8 @@ def check_data(batches: int, timing: Timing, ended: str | None) -> Check:
 
 
 def unseen(step: Step, operation_devices: Mapping[str, int]) -> str | None:
-    """Why the operations of an inference could not be seen, where that is so; None where there are some, or none ran.
+    """Say why the operations of an inference could not be seen, where that is so; None where there are some, or none
+    ran.
 
     A step that gives a tensor which was not there before, without any operation, has it from an earlier step or from
     where no mode sees it made.

@@ -149,7 +149,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
 
 
 def unobserved(reason: str) -> Observed:
-    """What is left to say where no such step could be taken."""
+    """Give what is left to say where no such step could be taken."""
     return Observed(
         checks=claims.unobserved(reason),
         missing=dict.fromkeys(("work", "profile", "memory.peak_predicted_byte"), reason),

@@ -2,8 +2,8 @@
 
 Names are compared in lower case with every run of other characters than letters and digits as one ``_``:
 ``Images/s`` is ``images_s``. A unit stands in the name (timm's tables, which print milliseconds and 1e9 MAC without
-saying so, have layouts of their own). A column that no layout knows is left alone, and
-named where the table is a plain one.
+saying so, have layouts of their own). A column that no layout knows is left alone, and named where the table is a plain
+one.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def counted_kernels(record: Record, roofs: Roofs) -> tuple[CountedKernel, ...]:
 
 
 def without_flop(kernels: Sequence[CountedKernel]) -> str | None:
-    """How many of the kernels have FLOPs that aren't known, and why; None where all are known."""
+    """Say how many of the kernels have FLOPs that aren't known, and why; None where all are known."""
     reasons = [one.no_flop or _NOT_READ for one in kernels if one.flop is None]
     if not reasons:
         return None
@@ -96,7 +96,7 @@ def flop_by_pipe(kernels: Iterable[CountedKernel]) -> dict[str, float]:
 
 
 def _why_no_flop(kernel: KernelCounters) -> str | None:
-    """Why a kernel's FLOPs aren't known; None where they are."""
+    """Say why a kernel's FLOPs aren't known; None where they are."""
     by_pipe = kernel.flop_by_pipe
     if by_pipe is None or not all(map(usable_or_zero, by_pipe.values())):
         return _NOT_READ

@@ -88,5 +88,5 @@ def kind_of(name: str) -> str:
 
 
 def named_for_tensor_cores(name: str) -> bool:
-    """Whether the name says that the kernel computes on tensor cores. That it does not say so proves nothing."""
+    """Tell whether the name says that the kernel computes on tensor cores. That it does not say so proves nothing."""
     return _ON_TENSOR_CORES.search(name.lower()) is not None

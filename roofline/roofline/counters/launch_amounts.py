@@ -130,14 +130,14 @@ class _Answers:
         return not (metrics.isdisjoint(self._answered) and metrics.isdisjoint(self._absent))
 
     def refused(self, metrics: Set[str]) -> bool:
-        """Whether one was asked for and did not answer."""
+        """Tell whether one was asked for and did not answer."""
         return not metrics.isdisjoint(self._absent)
 
     def had(self, metrics: Set[str]) -> list[str]:
         return sorted(metrics & self._answered)
 
     def why(self, alternatives: Alternatives) -> str:
-        """What the alternatives lack."""
+        """Name what the alternatives lack."""
         # A time or a clock that lacks is the reason only where the rate that it belongs to was asked for.
         asked = [terms for terms in alternatives if self.asked({term.metric for term in terms})]
         for name in (name for terms in asked for name in metrics_of(terms)):

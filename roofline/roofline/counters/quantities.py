@@ -251,7 +251,7 @@ def taken_for(compute_capability: str | None) -> str | None:
 
 
 def byte_metrics(compute_capability: str | None) -> tuple[str, ...]:
-    """What to ask ncu for to get bytes by level and the time, in one pass.
+    """Say what to ask ncu for to get bytes by level and the time, in one pass.
 
     Where the chip is not known, or may answer to two names, both are asked for; ncu prints ``n/a`` for one it lacks.
     """
@@ -277,7 +277,7 @@ def flop_metrics(compute_capability: str | None, tensor: bool) -> tuple[str, ...
 
 
 def instruction_count(instruction: str) -> Alternatives:
-    """How often threads executed it. Rates are what ``--set roofline`` and ``--set full`` collect."""
+    """Count how often threads executed it. Rates are what ``--set roofline`` and ``--set full`` collect."""
     stem = f"sass_thread_inst_executed_op_{instruction}_pred_on.sum"
     names = [f"{unit}__{stem}" for unit in ("smsp", "sm")]
     rates = ((Term(f"{name}.per_cycle_elapsed", times=(clock, TIME)),) for name in names for clock in SM_CLOCKS)
@@ -306,7 +306,7 @@ def metrics_of(terms: Sum) -> Iterator[str]:
 
 
 def dimension(metric: str) -> Dimension | None:
-    """What a metric is a number of; None for those that no quantity is made of."""
+    """Give what a metric is a number of; None for those that no quantity is made of."""
     if metric.startswith(TENSOR_ACTIVITY):
         return "share" if ".pct_" in metric else "count" if metric.endswith(".sum") else None
     return _DIMENSIONS.get(metric)

@@ -57,7 +57,7 @@ class Reconciled:
 
     @property
     def standing(self) -> Standing:
-        """Whether the counters saw as much as is counted."""
+        """Tell whether the counters saw as much as is counted."""
         if self.ratio is None:
             return "unknown"
         if abs(self.ratio - 1) <= AGREEMENT:

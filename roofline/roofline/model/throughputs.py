@@ -12,7 +12,7 @@ NEAR_BEST = 0.9
 
 
 def apart_by_margins(ratio: float, point: Point, other: Point) -> bool:
-    """Whether the ratio of two throughputs or step times differs from 1 by more than both margins together.
+    """Tell whether the ratio of two throughputs or step times differs from 1 by more than both margins together.
 
     False where one of them has no margin.
     """

@@ -261,7 +261,7 @@ class Timeline:
 
     @property
     def useless(self) -> bool:
-        """Whether it lacks what it is read for, whatever else is in it."""
+        """Tell whether it lacks what it is read for, whatever else is in it."""
         return self.error is not None or self.state in ("skipped", "failed")
 
     def by_kind(self) -> tuple[KindRow, ...]:

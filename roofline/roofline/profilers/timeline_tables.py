@@ -26,7 +26,7 @@ _WIDE, _NARROW = 60, 36
 
 
 def unreadable(path: Path, reason: str) -> Timeline:
-    """What stands for a file that can't be read, so that those beside it can be shown."""
+    """Make what stands for a file that can't be read, so that those beside it can be shown."""
     sections = {"file": Section(state="failed", reason=reason)}
     return Timeline(path=path, layout=None, sections=sections, error=UNREADABLE)
 

@@ -35,7 +35,7 @@ def is_journal(path: Path) -> bool:
 
 
 def is_superseded(path: Path) -> bool:
-    """Whether it is a journal whose JSON has been made."""
+    """Tell whether it is a journal whose JSON has been made."""
     return is_journal(path) and path.with_suffix(".json").exists()
 
 
@@ -129,7 +129,7 @@ def _lost(case: str, line: int) -> dict[str, str]:
 
 
 def progress(planned: Mapping[str, str], finished: Iterable[str]) -> dict[str, Any]:
-    """What a session says of how far its run came, as the fields of `roofline.schema.session.Session`.
+    """Give what a session says of how far its run came, as the fields of `roofline.schema.session.Session`.
 
     :param planned: ids of cases by the full names of the tests that measure them.
     :param finished: full names of tests that have ended, whatever came of them, and of any others.

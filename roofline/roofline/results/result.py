@@ -100,18 +100,18 @@ class ResultFile:
 
     @property
     def is_profiled(self) -> bool:
-        """Whether a profiler was around the process that measured it: then its times and roofs are none."""
+        """Tell whether a profiler was around the process that measured it: then its times and roofs are none."""
         records = (benchmark.record for benchmark in self.benchmarks)
         return any(flag.name == "profiled" for record in records if record is not None for flag in record.flags)
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Why records of this file can't be read, with the place of each."""
+        """Say why records of this file can't be read, with the place of each."""
         return tuple(benchmark.fault for benchmark in self.benchmarks if benchmark.fault is not None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What somebody who reads its figures must know: what is not in them, and why."""
+        """Give what somebody who reads its figures must know: what is not in them, and why."""
         incomplete = None if self.session is None else self.session.why_incomplete
         return (
             *([] if incomplete is None else [f"{self.path}: {incomplete}"]),

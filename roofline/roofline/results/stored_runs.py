@@ -92,7 +92,7 @@ def batches(store: Path) -> list[Path]:
 
 
 def is_stored(path: Path) -> bool:
-    """Whether a path is one of `run_paths`, by its form and its batch."""
+    """Tell whether a path is one of `run_paths`, by its form and its batch."""
     return len(path.parents) > 2 and path.parents[1].suffix == ENDING and places.is_file(path.parents[1])
 
 

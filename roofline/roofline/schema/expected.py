@@ -51,22 +51,22 @@ class Expected:
     source: str
 
     def is_for(self, *, case: str, precision: str) -> bool:
-        """Whether it is of this case, on the devices it is for."""
+        """Tell whether it is of this case, on the devices it is for."""
         return matches(self.case, case) and matches(self.precision, precision)
 
     def is_on(self, device: Iterable[str]) -> bool:
-        """Whether it is for this device.
+        """Tell whether it is for this device.
 
         :param device: what the device is called: kind, name, the machine's label.
         """
         return any(matches(self.device.casefold(), name.casefold()) for name in device)
 
     def is_of_machine(self, fingerprint: str) -> bool:
-        """Whether it was worked out on this machine, or on none in particular."""
+        """Tell whether it was worked out on this machine, or on none in particular."""
         return matches(self.fingerprint, fingerprint)
 
     def is_of_work(self, workload_hash: str) -> bool:
-        """Whether it was worked out from this work, or from none in particular."""
+        """Tell whether it was worked out from this work, or from none in particular."""
         return matches(self.workload_hash, workload_hash)
 
 
@@ -127,7 +127,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def why_none(expected: Expected) -> str | None:
-    """Why one that stands in a result, which may have been edited, is no expectation; None where it is one."""
+    """Say why one that stands in a result, which may have been edited, is no expectation; None where it is one."""
     values = {key: value for key in FILE_KEYS if (value := getattr(expected, key)) is not None}
     values["roofs"] = dict(expected.roofs)
     try:
@@ -138,5 +138,5 @@ def why_none(expected: Expected) -> str | None:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a text is what the pattern says: ``*`` stands for any text, everything else for itself."""
+    """Tell whether a text is what the pattern says: ``*`` stands for any text, everything else for itself."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None

@@ -224,9 +224,9 @@ class Operation:
     """All calls in one step of one operation on one set of shapes.
 
     ``flop`` and ``byte`` are of all ``calls`` together: ``byte`` is what they read and write if nothing stays in a
-    cache. ``working_set_byte`` is what a single call touches. ``dtype`` is what it
-    computed in. ``winograd`` marks a 3x3 convolution that may run with 1/2.25 of the multiplications. ``time_s`` is the
-    time of all calls in one step, from the profiler's pass (see `Profile`).
+    cache. ``working_set_byte`` is what a single call touches. ``dtype`` is what it computed in. ``winograd`` marks a
+    3x3 convolution that may run with 1/2.25 of the multiplications. ``time_s`` is the time of all calls in one step,
+    from the profiler's pass (see `Profile`).
     """
 
     name: str
@@ -448,5 +448,5 @@ class Record:
 
     @property
     def valid(self) -> bool:
-        """Whether the row may stand on a roofline or in a gate: no flag makes it invalid, and no check failed."""
+        """Tell whether the row may stand on a roofline or in a gate: no flag makes it invalid, and no check failed."""
         return not any(flag.invalid for flag in self.flags) and all(check.status != "failed" for check in self.checks)

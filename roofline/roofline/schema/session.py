@@ -135,7 +135,7 @@ class Session:
 
     @property
     def why_incomplete(self) -> str | None:
-        """How far the run came, in words; None where it came to its end. A file that contradicts itself did not."""
+        """Say how far the run came, in words; None where it came to its end. A file that contradicts itself did not."""
         if self.complete and (self.not_run or self.planned != self.finished):
             return (
                 f"the file says that the run ended, and that {self.finished} of {self.planned} cases finished, "

@@ -198,7 +198,7 @@ def _with_operations(counted: Counted, device: torch.device, taken: Sequence[_Ta
 
 
 def _outside(times: StepTimes, leaves: Sequence[Leaf]) -> Iterator[tuple[str, int]]:
-    """What has no number, and of what has one, what turned out to be no operation that is counted."""
+    """List what has no number, and of what has one, what turned out to be no operation that is counted."""
     yield from times.outside
     for number, leaf in enumerate(leaves):
         if leaf.operation is None and (time_ns := times.leaf_ns.get(number)):

@@ -24,7 +24,7 @@ def followed(recording: Recording) -> Recording:
 
 
 def escaped(recordings: Sequence[Recording]) -> str | None:
-    """Why what is followed is not all of the step, where its threads say so.
+    """Say why what is followed is not all of the step, where its threads say so.
 
     These are matrix products, convolutions and the like that every one of the steps has in a thread that nobody
     follows. What runs meanwhile has them in some steps only, or none.

@@ -214,12 +214,12 @@ def _named(ran: Ran, asked: Sequence[str]) -> set[str]:
 
 
 def _lacking(metrics: Sequence[str]) -> str | None:
-    """Why what these metrics tell is not there."""
+    """Say why what these metrics tell is not there."""
     return f"this ncu or this GPU lacks {', '.join(metrics)}" if metrics else None
 
 
 def _without(folder: Path, text: str) -> str:
-    """What is said of files, without their folder: it is gone when that is read."""
+    """Give what is said of files, without their folder: it is gone when that is read."""
     return text.replace(f"{folder}{os.sep}", "")
 
 

@@ -95,7 +95,7 @@ def _plain(kernel: KernelSum) -> dict[str, float] | None:
 
 
 def _lacking(kernel: KernelSum) -> str | None:
-    """What a kernel's FLOPs by pipe lack: all of it, or, where only some of its launches have a pipe, that pipe."""
+    """Say what a kernel's FLOPs by pipe lack: all, or the pipe that only some of its launches have."""
     missing: Mapping[str, str] = kernel.missing
     if kernel.amounts["flop"] is None:
         return missing["flop"]

@@ -87,7 +87,7 @@ class NcuPass:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def _counters(self, item: pytest.Item, record: Record) -> tuple[Counters, Mapping[str, str]]:
-        """What a record gets, and why values of it are None where its status doesn't tell, by their names."""
+        """Decide what a record gets, and why values of it are None where its status doesn't tell, by their names."""
         if isinstance(self._counter, Counters):
             return self._counter, {}
         if record.case.mode not in ("train", "infer"):
@@ -150,7 +150,7 @@ def prepare(config: pytest.Config, run: Run, system: System, *, required: str | 
 
 
 def preflight(kind: str, system: System, asked: Path | None) -> Diagnosis:
-    """Whether a run on this kind of device can have counters.
+    """Tell whether a run on this kind of device can have counters.
 
     On a CPU it can't. Where an ncu is there and wouldn't work anyway, that is said all the same: whoever tries it on a
     small CPU run first learns what the GPU's would meet.

@@ -64,7 +64,7 @@ class Ran:
             raise NotCounted("failed", f"ncu wrote no file, and ended with exit code {self.ended.code}")
 
     def _last_words(self) -> str:
-        """How the program ended, and what it wrote last."""
+        """Say how the program ended, and what it wrote last."""
         code = self.ended.code
         lines = [line for line in self.ended.text.splitlines() if line.strip()][-TOLD_LINES:]
         wrote = " / ".join(line.strip() for line in lines) or "nothing"

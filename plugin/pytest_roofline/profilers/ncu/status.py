@@ -39,7 +39,8 @@ NO_METRIC_REMEDY = f"Use an ncu that has this GPU in its --list-chips. {ASK}"
 
 
 def judge(text: str, system: System, ncu: Path | None = None) -> Diagnosis:
-    """What ncu's words tell. ``ok`` says that it complains of nothing: kernels and values are for its CSV's reader.
+    """Work out what ncu's words tell. ``ok`` says that it complains of nothing: kernels and values are for its CSV's
+    reader.
 
     :param text: its log, or its log and all that was printed.
     :param ncu: its path, which a remedy has to name.
@@ -90,7 +91,8 @@ def _first(errors: list[str]) -> str:
 
 
 def permission_remedy(system: System, ncu: Path | None = None) -> str:
-    """How this user gets at the counters here (NVIDIA, "ERR_NVGPUCTRPERM: Permission issue with Performance Counters").
+    """Say how this user gets at the counters here (NVIDIA, "ERR_NVGPUCTRPERM: Permission issue with Performance
+    Counters").
 
     Commands name the interpreter and ncu by their absolute paths: sudo replaces PATH.
     """

@@ -76,12 +76,12 @@ class Header:
 
 
 def how() -> str:
-    """What to give in place of a file that isn't read."""
+    """Say what to give in place of a file that isn't read."""
     return f"Give what `ncu --csv` prints: {print_command()}, or the .ncu-rep itself."
 
 
 def remedy(error: str) -> str | None:
-    """What to do about an error that ncu printed; None: not known."""
+    """Say what to do about an error that ncu printed; None: not known."""
     return next((text for sign, text in _REMEDIES if sign.search(error)), None)
 
 
@@ -192,14 +192,16 @@ def _header(number: int, line: str, cells: Sequence[str]) -> Header | None:
 
 
 def _begins_row(header: Header, line: str, cells: Sequence[str]) -> bool:
-    """Whether a line that does not fit the table begins as its rows do."""
+    """Tell whether a line that does not fit the table begins as its rows do."""
     if header.quoted:
         return _ROW.match(line) is not None
     return len(cells) > 1 and integer(cells[0]) is not None
 
 
 def _is_row(header: Header, cells: Sequence[str]) -> bool:
-    """Whether the cells fit under the header. On the details page rows end with the value, or after those of a rule."""
+    """Tell whether the cells fit under the header. On the details page rows end with the value, or after those of a
+    rule.
+    """
     if header.page == "details":
         ends = header.column["Metric Value"] + 1
         fits = len(cells) in (len(header.cells), ends, ends + 1)

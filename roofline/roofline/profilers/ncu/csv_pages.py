@@ -241,7 +241,7 @@ class _Table:
 
 
 def _label(header: Header, cells: Sequence[str]) -> _Named:
-    """What a row says of its metric; rows of rules name none."""
+    """Give what a row says of its metric; rows of rules name none."""
     names = ("Metric Name", "Metric Unit", "Section Name", "Body Item Label")
     printed, unit, section, item = (header.get(cells, name) for name in names)
     return _named(printed or "", unit or "", section, item)
@@ -279,7 +279,7 @@ def _range_names(cell: str, numbered: bool) -> Iterator[str]:
 
 
 def _whole(metric: str, unit: str) -> bool:
-    """Whether its values are whole numbers: sums of counters, in the unit that is counted in."""
+    """Tell whether its values are whole numbers: sums of counters, in the unit that is counted in."""
     if metric in _WHOLE:
         return True
     if not metric.endswith(".sum"):

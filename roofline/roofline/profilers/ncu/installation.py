@@ -54,8 +54,8 @@ def program() -> Path | None:
 
 
 def print_command(report: str = "REPORT.ncu-rep", into: str = "FILE.csv") -> str:
-    """What prints a report as the CSV that is read here, to be copied into a shell. ncu is named in full where it is
-    here: the one on PATH may be another, or none.
+    """Give the command that prints a report as the CSV that is read here, to be copied into a shell. ncu is named in
+    full where it is here: the one on PATH may be another, or none.
     """
     words = (str(program() or "ncu"), "--import", report, "--csv", "--page", "raw", "--print-units", "base")
     return f"LC_ALL=C {shlex.join(words)} > {shlex.quote(into)}"

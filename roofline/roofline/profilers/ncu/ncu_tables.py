@@ -78,7 +78,7 @@ def table(counted: CountedCapture, kernels: Sequence[KernelSum], what: str, *, w
 
 
 def notes(counted: CountedCapture) -> list[str]:
-    """What the figures rest on, and what is missing with the reason."""
+    """Give what the figures rest on, and what is missing with the reason."""
     lines = ["Times are under the profiler, which replays kernels one by one: they are no timing."]
     if counted.total.amounts["flop"] is not None and counted.not_counted:
         lines.append(f"Not collected, or not in full: {', '.join(counted.not_counted)}. FLOP are without them.")
@@ -113,7 +113,7 @@ def _lacking(counted: CountedCapture) -> list[str]:
 
 
 def _ask(counted: CountedCapture) -> list[str]:
-    """What to do where the file has none of a quantity at all."""
+    """Say what to do where the file has none of a quantity at all."""
     had = counted.metrics.keys()
     if {"time_s", "dram_byte"} <= had and any(name.startswith("flop_by_pipe.") for name in had):
         return []

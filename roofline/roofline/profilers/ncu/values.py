@@ -72,7 +72,7 @@ class Evidence:
             found.setdefault(decimal, (line, text))
 
     def decide(self) -> Mark:
-        """What stands before the decimals in the whole file.
+        """Decide what stands before the decimals in the whole file.
 
         :raises NumberFormatError: nothing tells, or the file contradicts itself.
         """
@@ -127,8 +127,8 @@ _ABOVE: Mapping[Dimension, tuple[str, ...]] = {
 
 @lru_cache(maxsize=1024)
 def factors(unit: str, dimension: Dimension) -> tuple[float, float] | None:
-    """What to multiply with and what to divide by to get base units; None where the unit is of another dimension or not
-    known.
+    """Say what to multiply with and what to divide by to get base units; None where the unit is of another dimension or
+    not known.
 
     Two numbers, for powers of ten are exact and their reciprocals are not: 10,000 usecond is 0.01 s to the last bit.
 
@@ -153,7 +153,7 @@ def factors(unit: str, dimension: Dimension) -> tuple[float, float] | None:
 
 
 def _scale(text: str, words: tuple[str, ...], prefixes: Mapping[str, float]) -> float | None:
-    """What the prefix of one of the words stands for."""
+    """Give what the prefix of one of the words stands for."""
     for word in words:
         if text.endswith(word) and (factor := prefixes.get(text.removesuffix(word))) is not None:
             return factor
@@ -187,7 +187,7 @@ _AMOUNTS = tuple(BY_NAME[part].asked[0] for name in OF_KERNEL for part in BY_NAM
 
 
 def is_label(printed: str) -> bool:
-    """Whether what stands for a metric is a label alone: names are in lower case, or have ``__``."""
+    """Tell whether what stands for a metric is a label alone: names are in lower case, or have ``__``."""
     return bool(printed) and "__" not in printed and not printed.islower()
 
 

@@ -178,7 +178,7 @@ def _devices(parts: Sequence[pd.DataFrame], gpus: Gpus) -> tuple[tuple[DeviceRow
 
 
 def _about(database: Database, empty: bool) -> list[str]:
-    """What nsys itself said of the capture, and what is unusual about the file."""
+    """Give what nsys itself said of the capture, and what is unusual about the file."""
     notes = []
     if database.schema is None:
         notes.append("the export doesn't say which schema it has: columns were taken by their names")
@@ -295,7 +295,7 @@ def _fault(row: DramRow) -> str | None:
 
 
 def about_dram(rows: Iterable[DramRow]) -> list[str]:
-    """What a reader of the rates must know."""
+    """Give what a reader of the rates must know."""
     rough = [
         row.device
         for row in rows

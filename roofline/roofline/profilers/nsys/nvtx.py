@@ -68,7 +68,7 @@ def range_rows(database: Database, kernels: pd.DataFrame, graphs: int) -> tuple[
 
 
 def _read(database: Database) -> tuple[list[_Key], pd.DataFrame, int]:
-    """What ranges are, those that were closed (the index of what it is, thread, start and end in ns), and how many
+    """Read what ranges are, those that were closed (the index of what it is, thread, start and end in ns), and how many
     weren't.
     """
     import pandas as pd
@@ -135,7 +135,7 @@ def _rows(keys: Sequence[_Key], ranges: pd.DataFrame, launched: pd.DataFrame | N
 
 
 def about_ranges(rows: Sequence[RangeRow]) -> list[str]:
-    """What a reader of the kernels of ranges must know."""
+    """Give what a reader of the kernels of ranges must know."""
     if all(row.kernels == row.process_kernels for row in rows):
         return []
     return [

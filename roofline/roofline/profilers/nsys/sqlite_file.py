@@ -198,7 +198,7 @@ class Gpus:
 
 
 def gpus_of(database: Database) -> Gpus:
-    """What the export says of the machine's GPUs; nothing where it lacks the tables."""
+    """Read what the export says of the machine's GPUs; nothing where it lacks the tables."""
     rows, numbers = [], []
     if database.has("TARGET_INFO_GPU"):
         # The schema calls it "amount of memory transferred (B)"; what stands there is the peak, in byte/s.
@@ -234,7 +234,7 @@ _WHAT_AND_BYTE = {
 
 
 def activities(database: Database, table: str) -> pd.DataFrame:
-    """What ran on the GPUs, of one of the four tables; no row where it isn't there.
+    """Read what ran on the GPUs, of one of the four tables; no row where it isn't there.
 
     ``start`` and ``end`` are in ns, ``what`` is the number of a kernel's name or of a copy's direction, ``correlation``
     that of the call that launched it.

@@ -30,8 +30,6 @@ from roofline.text.units import scaled, some_of
 Kind = Literal["kernels", "times", "sizes"]
 Shape = Literal["csv", "box", "columns"]
 
-_TABLES: Mapping[Kind, str] = {"kernels": "kernels", "times": "copies by time", "sizes": "copies by size"}
-
 _REPORTS: Mapping[str, Kind] = {
     "cuda_gpu_kern_sum": "kernels",
     "gpukernsum": "kernels",
@@ -106,9 +104,8 @@ class _Header:
 class _Found:
     """What was found of one kind of table while going through the lines.
 
-    ``begun`` is the line in which nsys says
-    that it makes the table, as ``nsys profile --stats=true`` does, and ``ended`` whether it then went on. ``rounded``
-    tells of totals that are printed as 0 and aren't.
+    ``begun`` is the line in which nsys says that it makes the table, as ``nsys profile --stats=true`` does, and
+    ``ended`` whether it then went on. ``rounded`` tells of totals that are printed as 0 and aren't.
     """
 
     header: _Header | None = None
@@ -194,8 +191,10 @@ def _sorted_out(path: Path, lines: Sequence[str]) -> tuple[dict[Kind, _Found], l
             else:
                 name, values = row
                 own = found[table.kind]
-                own.rows.append((name, values))
-                own.rounded += _rounded(number, name, values, "B" if table.kind == "sizes" else "s")
+                own.rows.append(row)
+                if (below := values.get("below")) is not None:
+                    less = scaled(below, "B" if table.kind == "sizes" else "s")
+                    own.rounded.append(f"line {number}: the total of {name} is rounded to 0: it is below {less}")
     written = max((number for number, line in enumerate(lines, 1) if line), default=0)
     for one in found.values():
         one.ended = one.begun is not None and one.begun < written
@@ -235,7 +234,7 @@ def _header(line: str, number: int, title: str) -> _Header | None:
 
 
 def _names(matches: Iterable[re.Match[str] | None]) -> list[str]:
-    """What today's versions call these columns."""
+    """Give what today's versions call these columns."""
     plain = [match["name"].strip().lower() for match in matches if match]
     return [_SAME.get(name, name) for name in plain]
 
@@ -293,11 +292,6 @@ def _row(header: _Header, line: str) -> tuple[str, dict[str, float]] | None:
             if name.startswith("total") and point and not number:
                 values["below"] = 0.5 * 10.0 ** -len(decimals) * scale
     return cells[-1].strip(), values
-
-
-def _rounded(line: int, name: str, values: Mapping[str, float], unit: str) -> Iterator[str]:
-    if (below := values.get("below")) is not None:
-        yield f"line {line}: the total of {name} is rounded to 0: it is below {scaled(below, unit)}"
 
 
 def _kernel(name: str, values: Mapping[str, float]) -> KernelRow:
@@ -363,7 +357,8 @@ def _section(found: _Found, what: str) -> Section:
 
 def _both(times: _Found, sizes: _Found) -> Section:
     """Of the two tables of copies: it takes both to be complete, but either may not have been asked for."""
-    parts = [_section(one, what) for one, what in ((times, _TABLES["times"]), (sizes, _TABLES["sizes"])) if _seen(one)]
+    both = ((times, "copies by time"), (sizes, "copies by size"))
+    parts = [_section(one, what) for one, what in both if _seen(one)]
     if not parts:
         return _section(times, "copies")
     worst = [part for part in parts if part.state != "ok"]
