@@ -246,20 +246,14 @@ class TensorsGivenAway:
         @wraps(method)
         def giving(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
             given = method(tensor, *args, **kwargs)
-            if self._first is None and _may_be_computed_with(tensor) and self._is_watched:
+            several = tensor.numel() > 1 and (tensor.is_floating_point() or tensor.is_complex())
+            watched = any(mode is self._mode for mode in _get_current_dispatch_mode_stack())
+            if self._first is None and several and watched:
                 shape = "x".join(map(str, tensor.shape))
                 self._first = f"{receiver} (the first is {dtype_name(tensor.dtype)}, {shape})"
             return given
 
         return giving
-
-    @property
-    def _is_watched(self) -> bool:
-        return any(mode is self._mode for mode in _get_current_dispatch_mode_stack())
-
-
-def _may_be_computed_with(tensor: Tensor) -> bool:
-    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel() > 1
 
 
 @contextmanager

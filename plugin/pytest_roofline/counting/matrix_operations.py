@@ -80,10 +80,6 @@ def _matrix_vector(matrix: str) -> Callable[[Call], int]:
     return lambda call: formulas.FLOP_PER_MAC * prod(call.shape(matrix))
 
 
-def _result_elements(call: Call) -> int:
-    return formulas.FLOP_PER_MAC * prod(call.result_shape)
-
-
 def _linear(source: str, weight: str) -> Callable[[Call], int]:
     """Every weight, (out, in), meets every row of ``source`` (..., in)."""
 
@@ -94,17 +90,13 @@ def _linear(source: str, weight: str) -> Callable[[Call], int]:
     return flop
 
 
-def _into_result(source: str, *, stored: int = 1) -> Callable[[Call], int]:
-    """For packed weights, whose shape doesn't show: the last dimension of ``source`` is summed over for each result.
+def _into_result(source: str, *, summed: int = -1, stored: int = 1) -> Callable[[Call], int]:
+    """For packed weights, whose shape doesn't show: a dimension of ``source`` is summed over for each result.
 
+    :param summed: which one.
     :param stored: one of so many weights is stored and multiplied.
     """
-    return lambda call: formulas.product_flop(prod(call.result_shape), 1, call.shape(source)[-1]) // stored
-
-
-def _two_of_four(call: Call) -> int:
-    """cuSPARSELt: of (out, in) weights every other one is stored; ``dense_B`` is (in, columns)."""
-    return formulas.product_flop(prod(call.result_shape), 1, call.shape("dense_B")[0]) // 2
+    return lambda call: formulas.product_flop(prod(call.result_shape), 1, call.shape(source)[summed]) // stored
 
 
 def _scaled_product(call: Call) -> int:
@@ -150,15 +142,6 @@ def _linear_cross_entropy(call: Call) -> int:
 def _gradients(call: Call) -> int:
     """Say how many of the gradients of input and weight are asked for. That of the bias is no matrix arithmetic."""
     return sum(1 for wanted in call.arguments["output_mask"][:2] if wanted)
-
-
-def _linear_backward(call: Call) -> int:
-    return _gradients(call) * _linear("self", "weight")(call)
-
-
-def _linear_gradient(call: Call) -> int:
-    out, depth = call.shape("weight")
-    return formulas.product_flop(prod(call.shape("grad_output")[:-1]), out, depth)
 
 
 def _trilinear(call: Call) -> int:
@@ -238,21 +221,24 @@ _PRODUCTS: Mapping[str, MatrixOperation] = {
     **_alike(_matmul(_into_result("inp")), "_dyn_quant_matmul_4bit"),
     **_alike(_matmul(_into_result("input")), "_mixed_dtypes_linear"),
     **_alike(_matmul(_into_result("input", stored=2)), "_sparse_semi_structured_linear"),
-    **_alike(_matmul(_two_of_four), "_cslt_sparse_mm"),
+    **_alike(_matmul(_into_result("dense_B", summed=0, stored=2)), "_cslt_sparse_mm"),
     "torch_nn::_linear_cross_entropy_batch_chunked": _matmul(_linear_cross_entropy),
     "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction": _matmul(_linear_cross_entropy),
     **_alike(_matmul(_linear("input", "weight")), "linear"),
     **_alike(_matmul(_linear("self", "weight")), "mkldnn_linear"),
     "mkldnn::_linear_pointwise": _matmul(_linear("X", "W")),
-    **_alike(_matmul(_linear_backward), "linear_backward mkldnn_linear_backward"),
-    **_alike(_matmul(_linear_gradient), "mkldnn_linear_backward_input mkldnn_linear_backward_weights"),
+    **_alike(
+        _matmul(lambda call: _gradients(call) * _linear("self", "weight")(call)),
+        "linear_backward mkldnn_linear_backward",
+    ),
+    **_alike(_matmul(_linear("grad_output", "weight")), "mkldnn_linear_backward_input mkldnn_linear_backward_weights"),
     **_alike(_matmul(_euclidean_distance), "_euclidean_dist"),
     **_alike(_matmul(_affine_grid), "affine_grid_generator affine_grid_generator_backward"),
     **_alike(_matmul(_affine_grid, switch=None), "cudnn_affine_grid_generator cudnn_affine_grid_generator_backward"),
     **_alike(_matmul(_trilinear), "_trilinear"),
     **_alike(_matmul(_matrix_vector("self"), switch=None), "mv dot vdot"),
     **_alike(_matmul(_matrix_vector("mat"), switch=None), "addmv addmv_"),
-    **_alike(_matmul(_result_elements, switch=None), "addr addr_"),
+    **_alike(_matmul(lambda call: formulas.FLOP_PER_MAC * prod(call.result_shape), switch=None), "addr addr_"),
 }
 
 _CONVOLUTIONS: Mapping[str, MatrixOperation] = {

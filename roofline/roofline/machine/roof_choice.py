@@ -108,7 +108,8 @@ class Roofs:
 
 def roofs_of(result: ResultFile, device: Device, table: DeviceTable) -> Roofs:
     """The roofs for a benchmark of ``result`` that ran on ``device``."""
-    measured = _usable(result.session.roofs if result.session is not None else ())
+    of_session = () if result.session is None else result.session.roofs
+    measured = tuple(roof for roof in of_session if usable(roof.value))
     published = table.find(device.name)
     have = {(roof.kind, roof.name) for roof in measured}
     taken = [roof for roof in published.best() if (roof.kind, roof.name) not in have] if published is not None else []
@@ -152,7 +153,3 @@ def doubts(roofs: Iterable[Roof], published: Iterable[Roof] = ()) -> dict[str, s
         if whys:
             found[roof.name] = whys
     return {name: ", ".join(whys) for name, whys in found.items()}
-
-
-def _usable(roofs: Iterable[Roof]) -> tuple[Roof, ...]:
-    return tuple(roof for roof in roofs if usable(roof.value))

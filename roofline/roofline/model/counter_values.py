@@ -25,12 +25,9 @@ def counters_of(record: Record) -> Counters | None:
     counters = record.counters
     if counters is None or counters.status not in _HAVE_VALUES:
         return None
-    return replace(counters, flop_by_pipe=None) if lacks_flop(counters) else counters
-
-
-def lacks_flop(counters: Counters) -> bool:
-    """True if a metric of the step's FLOPs is missing, or was not asked for."""
-    return counters.status == "missing_metric" and counters.flop is None
+    if counters.status == "missing_metric" and counters.flop is None:
+        return replace(counters, flop_by_pipe=None)
+    return counters
 
 
 def unit_fails(counters: Counters) -> bool:

@@ -109,14 +109,13 @@ def _is_number(value: object, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
 _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "bound": (lambda value: value in get_args(BoundClass), f"one of {', '.join(get_args(BoundClass))}"),
     **dict.fromkeys(FLOORS, (lambda value: _is_number(value, 1), "a number above 0 and at most 1, 0.4 for 40 %")),
-    **dict.fromkeys(("case", "device", "precision", "fingerprint", "workload_hash"), (_is_text, "a text; * is any")),
+    **dict.fromkeys(
+        ("case", "device", "precision", "fingerprint", "workload_hash"),
+        (lambda value: isinstance(value, str) and bool(value.strip()), "a text; * is any"),
+    ),
     "roofs": (
         lambda value: isinstance(value, Mapping) and all(_is_number(one, 1e30) for one in value.values()),
         "values above 0, such as { fp32 = 1e13, dram = 1e11 }",

@@ -89,7 +89,9 @@ def _read(database: Database) -> tuple[list[_Key], pd.DataFrame, int]:
         name = texts.get(number, text)
         if name is None:
             name = "(no name)" if number is None else f"(string {number})"
-        key = (str(name), _STYLES[kind], _domain(domains, _process(thread), domain))
+        # The default domain has the number 0, and nobody creates it.
+        of = domains.get((_process(thread), domain), f"domain {domain}") if domain else None
+        key = (str(name), _STYLES[kind], of)
         rows.append((known.setdefault(key, len(known)), thread, start, end))
     return list(known), pd.DataFrame(rows, columns=["which", "thread", "start", "end"], dtype="int64"), unfinished
 
@@ -108,11 +110,6 @@ def _domains(database: Database, texts: Mapping[int, str]) -> dict[tuple[int, in
 def _process(thread: Any) -> Any:
     """Of the global id of a thread, or of many."""
     return thread // 2**PROCESS_SHIFT % (PROCESS_MASK + 1)
-
-
-def _domain(domains: Mapping[tuple[int, int], str], process: int, number: int | None) -> str | None:
-    """None for the default one, whose number is 0, and which nobody creates."""
-    return domains.get((process, number), f"domain {number}") if number else None
 
 
 def _rows(keys: Sequence[_Key], ranges: pd.DataFrame, launched: pd.DataFrame | None) -> tuple[RangeRow, ...]:
