@@ -132,14 +132,6 @@ def test_no_ncu(stubs: Stubs) -> None:
     )
 
 
-def test_a_given_path_is_the_only_one(stubs: Stubs, tmp_path: Path) -> None:
-    """Each tool's own."""
-    for put, check in ((stubs.ncu, check_ncu), (stubs.nsys, check_nsys), (stubs.perf, check_perf)):
-        put()
-        assert check(machine(stubs)).usable
-        assert check(machine(stubs), tmp_path / "none").status == "not_found"
-
-
 def test_no_temporary_folder(stubs: Stubs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full or read-only disk is told."""
 

@@ -154,13 +154,13 @@ def write(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     *,
     strings: Mapping[int, str] | None = None,
-    schema: str | Mapping[str, str] | None = SCHEMA,
+    schema: str | None = SCHEMA,
     tables: Mapping[str, str] | None = None,
 ) -> Path:
     """Make an export.
 
     :param rows: by table; an empty list makes an empty table, as ``nsys export --lazy=false`` does.
-    :param schema: its version, or what META_DATA_EXPORT has of it.
+    :param schema: its version; None for an export that does not say.
     :param strings: of StringIds; by default two kernels' names.
     :param tables: the columns of tables that differ from `TABLES`.
     """
@@ -171,8 +171,7 @@ def write(
         connection.executemany("INSERT INTO StringIds VALUES (?, ?)", names.items())
         if schema is not None:
             connection.execute("CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT)")
-            version = {"EXPORT_SCHEMA_VERSION": schema} if isinstance(schema, str) else schema
-            told = {"EXPORT_PRODUCT_VERSION": PRODUCT, **version}
+            told = {"EXPORT_PRODUCT_VERSION": PRODUCT, "EXPORT_SCHEMA_VERSION": schema}
             connection.executemany("INSERT INTO META_DATA_EXPORT VALUES (?, ?)", told.items())
         for table, content in rows.items():
             connection.execute(f"CREATE TABLE {table} ({columns[table]})")

@@ -1,7 +1,7 @@
 """What is kept of the events of a trace: columns of those that are summed up, and counts of the others.
 
-Names of categories are those of Kineto's ``ActivityType``; until torch 1.12 they were others (``Kernel``, ``Memcpy``,
-``Operator``). Times are microseconds.
+Names of categories are those of Kineto's ``ActivityType``, as torch has written them since 1.13, in small letters. Times
+are microseconds.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy import void
     from numpy.typing import NDArray
-
-_CATEGORIES = {"operator": "cpu_op", "memcpy": "gpu_memcpy", "memset": "gpu_memset", "runtime": "cuda_runtime"}
-"""What categories were called until torch 1.12, in small letters, and are now."""
 
 KERNEL, COPY, FILL = ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 OPERATOR = "cpu_op"
@@ -124,7 +121,7 @@ class Kept:
         for event in events:
             if event.ph != "X":
                 continue
-            category = _category(event.cat)
+            category = (event.cat or "").lower()
             self.found[category] += 1
             name = "(no name)" if event.name is None else str(event.name)
             kind = _kind(category, name)
@@ -189,12 +186,6 @@ def _kind(category: str, name: str) -> str | None:
             return LAUNCH
         return BEGIN_CAPTURE if "BeginCapture" in name else END_CAPTURE if "EndCapture" in name else None
     return None
-
-
-def _category(text: str | None) -> str:
-    """The name of today, in small letters."""
-    small = (text or "").lower()
-    return _CATEGORIES.get(small, small)
 
 
 def _number(value: float | str | None) -> float | None:

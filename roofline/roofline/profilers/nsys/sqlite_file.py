@@ -38,9 +38,6 @@ NEWEST_MINOR = 28
 _OWN = {"META_DATA_EXPORT", "StringIds"}
 """Tables that tell an export of nsys from any other database."""
 
-_VERSION_PARTS = tuple(f"EXPORT_SCHEMA_VERSION_{part}" for part in ("MAJOR", "MINOR", "MICRO"))
-"""The version once more, in pieces: some exports have these alone."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
@@ -139,8 +136,7 @@ def _described(path: Path, connection: sqlite3.Connection) -> Database:
     values: dict[str, str] = {}
     if "META_DATA_EXPORT" in tables:
         values = dict(connection.execute("SELECT name, value FROM META_DATA_EXPORT").fetchall())
-    parts = [values[name] for name in _VERSION_PARTS if name in values]
-    schema = values.get("EXPORT_SCHEMA_VERSION", ".".join(parts) or None)
+    schema = values.get("EXPORT_SCHEMA_VERSION")
     product = values.get("EXPORT_PRODUCT_VERSION")
     return Database(
         path=path,

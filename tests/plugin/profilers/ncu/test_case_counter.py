@@ -262,10 +262,9 @@ def test_a_metric_that_ncu_does_not_know_is_left_out_and_the_run_repeated(
 
 
 def test_a_metric_that_ncu_refuses_is_the_reason_that_nothing_can_be_read(
-    make: Make, reading: Reading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    make: Make, reading: Reading, tmp_path: Path
 ) -> None:
-    """And not what its absence does to the file, where its words name none that could be left out."""
-    monkeypatch.setattr(ncu_case, "_named", lambda *_: ())
+    """And not what its absence does to the file, where none is left that could be asked for."""
     reading.fault = NotCounted("failed", "what ncu wrote can't be read: no header")
     status, _ = refused(make("unknown_metric"), tmp_path)
     assert status == "missing_metric"
