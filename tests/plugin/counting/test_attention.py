@@ -78,49 +78,29 @@ def test_attention_of_any_shape(
             assert work.flop_per_step == 2 * macs * pairs(query, key)
 
 
-@pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_back_ends_of_accelerators(back_end: str) -> None:
-    """Their operations by hand: query (2, 8, 5, 4), keys (2, 2, 7, 4) of fewer heads, values 6 wide."""
-    arguments = {
-        "query": torch.empty(2, 8, 5, 4, device="meta"),
-        "key": torch.empty(2, 2, 7, 4, device="meta"),
-        "value": torch.empty(2, 2, 7, 6, device="meta"),
-    }
-    pairs = 2 * 8 * 5 * 7
-    assert counted(f"aten::_scaled_dot_product_{back_end}", arguments) == 2 * pairs * (4 + 6)
-    assert counted(f"aten::_scaled_dot_product_{back_end}_backward", arguments) == 2 * pairs * (3 * 4 + 2 * 6)
-
-
 @pytest.mark.parametrize(
-    ("name", "packed"),
-    [("_flash_attention", "cum_seq_q"), ("_efficient_attention", "cu_seqlens_q")],
+    ("forward", "backward", "packed", "tokens_first"),
+    [
+        *((f"_scaled_dot_product_{one}", f"_scaled_dot_product_{one}_backward", None, False) for one in BACK_ENDS),
+        ("_cudnn_attention_forward", "_cudnn_attention_backward", "cum_seq_q", False),
+        ("_flash_attention_forward", "_flash_attention_backward", "cum_seq_q", True),
+        ("_efficient_attention_forward", "_efficient_attention_backward", "cu_seqlens_q", True),
+    ],
 )
-def test_kernels_with_tokens_before_heads(name: str, packed: str) -> None:
-    """(batch, tokens, heads, width); packed sequences of unknown lengths are unknown work."""
-    arguments: dict[str, Any] = {
-        "query": torch.empty(2, 5, 8, 4, device="meta"),
-        "key": torch.empty(2, 7, 8, 4, device="meta"),
-        "value": torch.empty(2, 7, 8, 4, device="meta"),
-        packed: None,
-    }
+def test_back_ends_of_accelerators(forward: str, backward: str, packed: str | None, tokens_first: bool) -> None:
+    """Their operations by hand: 8 heads of 5 queries, keys 4 and values 6 wide. Sequences that are packed into one, of
+    unknown lengths, are unknown work.
+    """
+    shapes = {"query": (2, 8, 5, 4), "key": (2, 8, 7, 4), "value": (2, 8, 7, 6)}
+    arguments: dict[str, Any] = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+    if tokens_first:
+        arguments = {name: tensor.transpose(1, 2) for name, tensor in arguments.items()}
+    if packed is not None:
+        assert counted(f"aten::{forward}", {**arguments, packed: torch.empty(3, device="meta")}) is None
+        arguments[packed] = None
     pairs = 2 * 8 * 5 * 7
-    assert counted(f"aten::{name}_forward", arguments) == 2 * pairs * 8
-    assert counted(f"aten::{name}_backward", arguments) == 2 * pairs * 20
-    assert counted(f"aten::{name}_forward", {**arguments, packed: torch.empty(3, device="meta")}) is None
-
-
-def test_cudnn_has_heads_first_or_sequences_packed() -> None:
-    """Other than flash attention's kernel: (batch, heads, tokens, width)."""
-    arguments: dict[str, Any] = {
-        "query": torch.empty(2, 8, 5, 4, device="meta"),
-        "key": torch.empty(2, 8, 7, 4, device="meta"),
-        "value": torch.empty(2, 8, 7, 6, device="meta"),
-        "cum_seq_q": None,
-    }
-    assert counted("aten::_cudnn_attention_forward", arguments) == 2 * 2 * 8 * 5 * 7 * (4 + 6)
-    assert counted("aten::_cudnn_attention_backward", arguments) == 2 * 2 * 8 * 5 * 7 * (3 * 4 + 2 * 6)
-    packed = {**arguments, "cum_seq_q": torch.empty(3, device="meta")}
-    assert counted("aten::_cudnn_attention_forward", packed) is None
+    assert counted(f"aten::{forward}", arguments) == 2 * pairs * (4 + 6)
+    assert counted(f"aten::{backward}", arguments) == 2 * pairs * (3 * 4 + 2 * 6)
 
 
 def test_flexible_attention_computes_the_blocks_that_its_mask_has(flop: Callable[..., float]) -> None:

@@ -149,17 +149,6 @@ def test_nothing_in_the_tiers_lacks_a_formula(name: str, train: bool) -> None:
     assert 0 < result.work.byte_low_per_step <= result.work.byte_high_per_step
 
 
-def test_memory_of_resnet18() -> None:
-    """11,689,512 parameters; gradients and momentum as large; what is saved fits into what the forward makes."""
-    work = counted("resnet18", train=True, batch=2).work
-    assert work.parameter_count == 11_689_512
-    assert (work.parameter_byte, work.gradient_byte, work.optimizer_state_byte) == (46_758_048,) * 3
-    assert work.saved_for_backward_byte is not None
-    assert work.activation_byte is not None
-    source = 4 * 2 * 3 * 224 * 224
-    assert 0 < work.saved_for_backward_byte <= work.activation_byte + source
-
-
 def test_traffic_of_resnet18_in_a_large_cache_is_the_compulsory_one() -> None:
     """In inference: parameters, running statistics and image in, logits out."""
     with FakeTensorMode():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading, unit_check
-from pytest_roofline.profilers.ncu.child_request import StepRequest
-from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
+from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
+from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics
@@ -44,6 +45,27 @@ class Command:
     folder: Path
     rootpath: Path
     has_cache: bool
+
+    def repeated(self, environment: Mapping[str, str], cache: Path) -> tuple[str, ...]:
+        """Make the command that repeats a test of the run: the run's own, with what the environment added to it.
+
+        Selection, root folder, configuration files and plugins are those of the run. What the process is not to do
+        (report, compare, distribute, debug) is switched off in it by the plugin `CHILD`.
+
+        :param environment: the run's.
+        :param cache: a folder for pytest's cache, which the run is writing itself.
+        """
+        plugins = [name for name in environment.get("PYTEST_PLUGINS", "").split(",") if name]
+        return (
+            *self.start,
+            *("-p", CHILD),
+            *(("-o", f"cache_dir={cache}") if self.has_cache else ()),
+            *(("--disable-plugin-autoload",) if environment.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()),
+            *(word for name in plugins for word in ("-p", name)),
+            *shlex.split(environment.get("PYTEST_ADDOPTS", "")),
+            # The last, so that they count.
+            *self.arguments,
+        )
 
 
 class CaseCounter:
@@ -127,12 +149,7 @@ class CaseCounter:
         # Where a test stands outside the root, its name hangs on the paths that were given.
         within = file.is_file() and file.is_relative_to(command.rootpath)
         request = StepRequest(test=test, file=file if within else None, answer=log.with_suffix(".answer"))
-        application = pytest_command(
-            command.start,
-            command.arguments,
-            self._ncu.system.environment,
-            cache=log.parent / "cache" if command.has_cache else None,
-        )
+        application = command.repeated(self._ncu.system.environment, log.parent / "cache")
 
         def run(asked: Sequence[str]) -> Ran:
             request.answer.unlink(missing_ok=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers.diagnosis import Diagnosis, Status
-from pytest_roofline.profilers.ncu.child_request import CHILD
 from pytest_roofline.profilers.ncu.status import judge
 
 TOLD_LINES = 5
@@ -128,32 +126,3 @@ class Ncu:
         words = [line for line in said if not line.startswith('"') and _ITS_CODE not in line]
         complaint = judge("\n".join((*words, ended.text)), self.system, self.path)
         return Ran(ended=ended, log=log, limit_s=limit_s, complaint=complaint)
-
-
-def pytest_command(
-    start: Sequence[str],
-    arguments: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    cache: Path | None,
-) -> tuple[str, ...]:
-    """The command that repeats a test of a run: the run's own, with what the environment added to it.
-
-    Selection, root folder, configuration files and plugins are those of the run. What the process is not to do (report,
-    compare, distribute, debug) is switched off in it by the plugin `CHILD`.
-
-    :param start: interpreter and pytest.
-    :param arguments: pytest's, that repeat the run. They come last, and so count.
-    :param environment: the run's.
-    :param cache: a folder for pytest's cache, which the run is writing itself; None where it has none.
-    """
-    plugins = [name for name in environment.get("PYTEST_PLUGINS", "").split(",") if name]
-    return (
-        *start,
-        *("-p", CHILD),
-        *(() if cache is None else ("-o", f"cache_dir={cache}")),
-        *(("--disable-plugin-autoload",) if environment.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()),
-        *(word for name in plugins for word in ("-p", name)),
-        *shlex.split(environment.get("PYTEST_ADDOPTS", "")),
-        *arguments,
-    )

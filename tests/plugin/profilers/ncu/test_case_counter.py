@@ -18,7 +18,7 @@ from pytest_roofline.profilers.ncu import case_counter as ncu_case
 from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command
 from pytest_roofline.profilers.ncu.child_request import VARIABLE
-from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran, pytest_command
+from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import byte_metrics, flop_metrics
@@ -150,8 +150,10 @@ CHILD = ["-p", "pytest_roofline.profilers.ncu.child"]
 )
 def test_a_test_is_repeated_by_the_command_of_its_run(environment: dict[str, str], words: list[str]) -> None:
     """What the environment added to it stands in it; the run's own arguments are last, and so count."""
-    command = pytest_command(("py", "-m", "pytest"), ["-k", "a b", "tests"], environment, cache=None)
-    assert list(command) == ["py", "-m", "pytest", *CHILD, *words, "-k", "a b", "tests"]
+    command = Command(
+        start=("py", "-m", "pytest"), arguments=["-k", "a b", "tests"], folder=Path(), rootpath=Path(), has_cache=False
+    )
+    assert list(command.repeated(environment, Path("x"))) == [*command.start, *CHILD, *words, *command.arguments]
 
 
 @pytest.mark.parametrize("place", ["outside.py", "project", "project/gone.py"])
