@@ -98,8 +98,7 @@ def observe(run: Run, step: Step, *, compiled: bool) -> Observed:
         if is_out_of_memory(error):
             raise
         # Whatever it is: the step is the user's, it ran in every timed round, and may raise anything where it finds a
-        # profiler, a mode or hooks. The row is measured already and
-        # must not be lost for it.
+        # profiler, a mode or hooks. The row is measured already and must not be lost for it.
         return unobserved(f"the step can't be counted: {reason_of(error)}")
     if counted.escaped:
         return unobserved(counted.escaped)

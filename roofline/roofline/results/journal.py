@@ -1,10 +1,9 @@
 """The journal of a run: what has finished so far, a line for each test, on disk before the next one begins.
 
 The first line holds the pytest-benchmark document without its rows, and of the tests that are planned the full names,
-each with the id of its case.
-Each later line holds what its test added: rows by their place in the document, why a case has no number, and values of
-the session that changed; or that a test has begun. A run that ends makes its JSON and removes the journal; of one that
-was killed it stays, and `--resume` adds to it.
+each with the id of its case. Each later line holds what its test added: rows by their place in the document, why a case
+has no number, and values of the session that changed; or that a test has begun. A run that ends makes its JSON and
+removes the journal; of one that was killed it stays, and `--resume` adds to it.
 """
 
 from __future__ import annotations
