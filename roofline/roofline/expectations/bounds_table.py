@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from roofline.comparison.comparison_lines import lines_of_unreadable
 from roofline.comparison.gate import Found
-from roofline.expectations.fraction import bounding, of_several_commits, why_disturbed
+from roofline.expectations.fraction import bounding, of_several_commits
 from roofline.expectations.judging import at_least, bounded
 from roofline.expectations.outcome import Checked, CheckedBound, Verdict
 from roofline.machine.roof_choice import BUSY_SPREAD
@@ -203,8 +203,8 @@ def reason(finding: CheckedBound) -> str | None:
     worst = next((claim for claim in finding.claims if claim.verdict == finding.verdict), None)
     if worst is None or finding.verdict == "held":
         return None
-    for why in filter(None, map(why_disturbed, finding.points)):
-        return f"something else used the machine: {why}: measure again on a quieter one"
+    if finding.disturbed:
+        return f"something else used the machine: {finding.disturbed}: measure again on a quieter one"
     fraction = {"roof": finding.roof, "speed_of_light": finding.speed_of_light}.get(worst.what)
     if fraction is not None and fraction.timing is None:
         return "one window doesn't tell how well its time is known: measure several (--roofline-repeats 3)"

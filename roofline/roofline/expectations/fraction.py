@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from roofline.comparison.observations.observation import disturbed_session, rounds_of
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.points import Point
@@ -95,16 +95,18 @@ def from_the_top(sessions: int) -> int:
     return max(1, rank)
 
 
-def of_roof(points: Sequence[Point]) -> Fraction | None:
+def of_roof(points: Sequence[Point], disturbed: Mapping[Path, str]) -> Fraction | None:
     """Of what the roofs allow, by the end of the intensity range where it is largest: of bytes that are only known as a
     range, the least that could be true. None where a session has no such fraction.
+
+    :param disturbed: the sessions of a disturbed hour.
     """
-    return _fraction(points, _fraction_of_roof)
+    return _fraction(points, disturbed, _fraction_of_roof)
 
 
-def of_speed_of_light(points: Sequence[Point]) -> Fraction | None:
+def of_speed_of_light(points: Sequence[Point], disturbed: Mapping[Path, str]) -> Fraction | None:
     """Of the speed of light. None where a session has no such fraction."""
-    return _fraction(points, _fraction_of_speed_of_light)
+    return _fraction(points, disturbed, _fraction_of_speed_of_light)
 
 
 def lowest(roofs: Roofs) -> Roofs:
@@ -133,13 +135,15 @@ def bounding(point: Point) -> list[Roof]:
     return [roof for roof in point.roofs.roofs if dtypes.get(roof.name, 0) > 0 or roof.name in ("dram", "llc")]
 
 
-def _fraction(points: Sequence[Point], get: Callable[[Point, Roofs], float | None]) -> Fraction | None:
+def _fraction(
+    points: Sequence[Point], disturbed: Mapping[Path, str], get: Callable[[Point, Roofs], float | None]
+) -> Fraction | None:
     pairs = [(get(point, point.roofs), get(point, lowest(point.roofs))) for point in points]
     known = [(value, most) for value, most in pairs if value is not None and most is not None]
     if not pairs or len(known) < len(pairs):
         return None
     values = [value for value, _ in known]
-    timings = [_timing(point) for point in points]
+    timings = [_timing(point, disturbed) for point in points]
     known_timings = [timing for timing in timings if timing is not None]
     highest = sorted(
         ((value, most * (1 + (timing or 0.0))) for (value, most), timing in zip(known, timings, strict=True)),
@@ -170,21 +174,23 @@ def _fraction_of_speed_of_light(point: Point, roofs: Roofs) -> float | None:
     return least / point.step_time_s if least is not None and usable(least) else None
 
 
-def why_disturbed(point: Point) -> str | None:
-    """Say why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session,
-    as in a comparison (`roofline.comparison.observations.observation`). None where enough were, or nobody looked.
+def why_disturbed(point: Point, disturbed: Mapping[Path, str]) -> str | None:
+    """Say why nothing is concluded from its time: hardly a round of it was left alone, or hardly a case of its session.
+    None where enough were, or nobody looked.
+
+    :param disturbed: `roofline.comparison.observations.observation.disturbed_sessions`.
     """
     record = point.benchmark.record
     rounds = None if record is None or record.timing is None else record.timing.rounds
     if rounds is None or rounds.disturbed is None:
         return None
-    return mostly_disturbed(rounds.disturbed) or disturbed_session(rounds_of(point.result))
+    return mostly_disturbed(rounds.disturbed) or disturbed.get(point.result.path)
 
 
-def _timing(point: Point) -> float | None:
+def _timing(point: Point, disturbed: Mapping[Path, str]) -> float | None:
     record = point.benchmark.record
     timing = None if record is None else record.timing
-    if why_disturbed(point) is not None:
+    if why_disturbed(point, disturbed) is not None:
         return None
     margin = None if timing is None else timing.margin
     return min(margin, _NO_MARGIN) if margin is not None and margin >= 0 else point.spread

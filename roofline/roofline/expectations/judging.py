@@ -16,13 +16,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
+from roofline.comparison.observations.observation import disturbed_sessions
 from roofline.comparison.sides.matching import TOO_MANY
-from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light
+from roofline.expectations.fraction import Fraction, bounding, of_roof, of_speed_of_light, why_disturbed
 from roofline.expectations.outcome import (
     Checked,
     CheckedBound,
@@ -78,6 +80,7 @@ def check_expectations(
         machines.setdefault(_machine_of(point), []).append(point)
     findings: list[CheckedBound] = []
     unexpected: list[str] = []
+    disturbed = disturbed_sessions(results.values())
     # Beside rows that have a record those of another project are no device that lacks every case.
     recorded = {machine.key for machine in machines if machine.kind}
     for machine, everything in machines.items():
@@ -90,7 +93,7 @@ def check_expectations(
             expected = _expected_of(sessions[-1], of_file)
             gone = lost(sessions, of_machine) if expected else []
             without = [f"{name}: not measured: {one.why}" for name, one in gone]
-            findings += [_judge(one, sessions, without) for one in expected]
+            findings += [_judge(one, sessions, without, disturbed) for one in expected]
             # A loader alone has no bound: nothing could be expected of it.
             unexpected += [] if expected or sessions[-1].mode == "input" else [sessions[-1].id]
         if machine.kind or machine.key not in recorded or any(point.benchmark.fault for point in everything):
@@ -127,9 +130,12 @@ def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
     ]
 
 
-def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]) -> CheckedBound:
+def _judge(
+    expected: Expected, sessions: Sequence[Point], without: Sequence[str], disturbed: Mapping[Path, str]
+) -> CheckedBound:
     """:param sessions: of one case, all of one machine and one work.
     :param without: sessions without it that should have it, with the reason.
+    :param disturbed: the sessions of a disturbed hour.
     """
     valid = [point for point in sessions if point.valid]
     left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
@@ -143,7 +149,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     says_nothing = _of_another(expected, newest) if wrong is None else f"It can't be judged: {wrong}"
     if says_nothing is not None or not valid or len(left_out) >= TOO_MANY * all_of_it:
         return result(verdict="not_evaluable", points=tuple(sessions), why=says_nothing or why)
-    roof, light = of_roof(valid), of_speed_of_light(valid)
+    roof, light = of_roof(valid, disturbed), of_speed_of_light(valid, disturbed)
     claims: list[Claim] = []
     if expected.bound is not None:
         claims.append(_bound(expected.bound, valid))
@@ -157,7 +163,8 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
     changed = _changed_roofs(expected, valid[-1])
     if changed:
         # By the roofs it was locked under, with the same measurements.
-        as_locked = _judge(replace(expected, roofs=()), [_under(expected, point) for point in valid], ())
+        moved = [_under(expected, point) for point in valid]
+        as_locked = _judge(replace(expected, roofs=()), moved, (), disturbed)
         if verdict == as_locked.verdict == "held":
             changed = []  # roofs scatter from run to run, and it makes no difference
         elif as_locked.verdict == "held":
@@ -171,6 +178,7 @@ def _judge(expected: Expected, sessions: Sequence[Point], without: Sequence[str]
         speed_of_light=light,
         why=f"Left out: {why}" if why else "",
         changed_roofs=tuple(changed),
+        disturbed=next(filter(None, (why_disturbed(point, disturbed) for point in valid)), ""),
     )
 
 

@@ -12,9 +12,11 @@ What was worked out of one machine and one work is expected of that machine and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from roofline.comparison.observations.observation import disturbed_sessions
 from roofline.expectations.fraction import (
     Fraction,
     bounding,
@@ -63,11 +65,12 @@ def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[t
     """
     points = tuple(points)
     results = {point.result.path: point.result for point in points}.values()
+    disturbed = disturbed_sessions(results)
     groups: dict[tuple[str, MachineKey, str], list[Point]] = {}
     for point in sorted(cases(points), key=lambda point: point.result.when):
         groups.setdefault((point.result.machine_label, point.machine, point.id), []).append(point)
     found = [
-        _lock(groups[key], [result for result in results if result.machine_key == key[1].key], least_safety)
+        _lock(groups[key], [result for result in results if result.machine_key == key[1].key], disturbed, least_safety)
         for key in sorted(groups)
     ]
     return (
@@ -76,11 +79,13 @@ def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[t
     )
 
 
-def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety: float) -> Locked | LeftOut:
+def _lock(
+    sessions: Sequence[Point], results: Iterable[ResultFile], disturbed: Mapping[Path, str], least_safety: float
+) -> Locked | LeftOut:
     """:param results: all of the sessions' machine."""
     newest = sessions[-1]
     why = _why_not(sessions) or _failed(sessions, results)
-    roof, light = of_roof(sessions), of_speed_of_light(sessions)
+    roof, light = of_roof(sessions, disturbed), of_speed_of_light(sessions, disturbed)
     if why is None and roof is None and light is None:
         why = (
             newest.placement.why_not or newest.sol.why_none or "neither a fraction of a roof nor of the speed of light"
@@ -90,7 +95,7 @@ def _lock(sessions: Sequence[Point], results: Iterable[ResultFile], least_safety
     record = newest.benchmark.record
     assert record is not None
     assert newest.bound.kind != "undetermined"
-    warning = _disturbed(sessions)
+    warning = _disturbed(sessions, disturbed)
     evidence = [f"{newest.bound.why}: {newest.bound.evidence}."]
     floors: dict[str, float] = {}
     for name, of, fraction in (("min_fraction_of_roof", "its roof", roof), (_LIGHT, "the speed of light", light)):
@@ -129,9 +134,10 @@ def _sessions(sessions: Sequence[Point]) -> str:
     return f"1 session ({files})" if len(sessions) == 1 else f"{len(sessions)} sessions ({files})"
 
 
-def _disturbed(sessions: Sequence[Point]) -> str:
+def _disturbed(sessions: Sequence[Point], disturbed: Mapping[Path, str]) -> str:
     """Say in which sessions the machine was hardly left alone; empty where there are none."""
-    found = [f"{why} in {point.result.path.name}" for point in sessions if (why := why_disturbed(point)) is not None]
+    whys = ((point, why_disturbed(point, disturbed)) for point in sessions)
+    found = [f"{why} in {point.result.path.name}" for point, why in whys if why is not None]
     if not found:
         return ""
     more = f", and most of them in {len(found) - 1} more of {len(sessions)} sessions" if len(found) > 1 else ""

@@ -44,7 +44,7 @@ class CheckedBound:
     ``case`` is the case's id, or the pattern for which there is none. ``points`` are its sessions, oldest first, those
     that were judged; all of them where none was. ``why`` tells why nothing could be judged, and which sessions were
     left out. ``changed_roofs`` are those that have another value than it was locked under, with both values, where that
-    decides.
+    decides. ``disturbed`` says why the time of a session says nothing, where one's doesn't.
     """
 
     expected: Expected
@@ -57,6 +57,7 @@ class CheckedBound:
     speed_of_light: Fraction | None = None
     why: str = ""
     changed_roofs: tuple[str, ...] = ()
+    disturbed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from roofline.comparison.observations.observation import disturbed_sessions
 from roofline.expectations.fraction import Fraction, from_the_top, lowest, of_roof, of_speed_of_light, why_disturbed
 from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
@@ -21,13 +22,13 @@ def _known(fraction: Fraction | None) -> Fraction:
 
 
 def _of_roof(points: Sequence[Point]) -> Fraction:
-    return _known(of_roof(points))
+    return _known(of_roof(points, {}))
 
 
 def test_of_one_session(tmp_path: Path) -> None:
     """A tenth of the roof; by roofs a fifth lower it is 1.25 times that; the margin reached is 0.8 %."""
     points = build_points.points(tmp_path, build_points.record())
-    for fraction in (_of_roof(points), _known(of_speed_of_light(points))):
+    for fraction in (_of_roof(points), _known(of_speed_of_light(points, {}))):
         assert fraction.value == fraction.least == pytest.approx(0.1)
         assert (fraction.timing, fraction.sessions) == (0.008, None)
         assert fraction.roofs == pytest.approx(0.25)
@@ -49,7 +50,7 @@ def test_a_roof_that_was_sampled_once_is_told(tmp_path: Path) -> None:
 def test_of_bytes_that_are_a_range_the_least_counts(tmp_path: Path) -> None:
     """0.2 to 0.4 of the memory roof is 0.4; of the speed of light, by the least bytes too, 0.2."""
     points = build_points.points(tmp_path, build_points.record(work=build_points.memory_work()))
-    roof, light = _of_roof(points), _known(of_speed_of_light(points))
+    roof, light = _of_roof(points), _known(of_speed_of_light(points, {}))
     assert roof.value == pytest.approx(0.4)
     assert light.value == pytest.approx(0.2)
     assert roof.roofs == light.roofs == pytest.approx(0.25)
@@ -156,10 +157,10 @@ def test_without_a_count_there_is_none(tmp_path: Path) -> None:
     """Neither of one session nor of several of which one has none."""
     good = build_points.points(tmp_path, build_points.record())
     bad = build_points.points(tmp_path, build_points.record(work=None), name="b")
-    assert of_roof(bad) is None
-    assert of_speed_of_light(bad) is None
-    assert of_roof([*good, *bad]) is None
-    assert of_roof([]) is None
+    assert of_roof(bad, {}) is None
+    assert of_speed_of_light(bad, {}) is None
+    assert of_roof([*good, *bad], {}) is None
+    assert of_roof([], {}) is None
 
 
 def test_the_lowest_roofs_are_their_worst_samples() -> None:
@@ -186,5 +187,6 @@ def test_the_time_of_a_loud_session_is_not_known(tmp_path: Path, disturbed: int,
         timing = build.timing(0.1, rounds=Rounds(steps=1, wall_s=(0.1,) * 10, disturbed=marks), margin=0.01)
         records.append(build_points.record(case=build.case(model=f"m{number}"), timing=timing))
     first = build_points.points(tmp_path, *records)[0]
-    fraction = _of_roof([first])
-    assert (why_disturbed(first), fraction.timing) == (why, 0.01 if why is None else None)
+    sessions = disturbed_sessions([first.result])
+    fraction = _known(of_roof([first], sessions))
+    assert (why_disturbed(first, sessions), fraction.timing) == (why, 0.01 if why is None else None)

@@ -536,9 +536,9 @@ def test_counters_change_neither_bound_nor_fraction(tmp_path: Path) -> None:
     seen, never = _result(tmp_path / "seen.json", counters=MEMORY), _result(tmp_path / "never.json")
     (with_them, _), (without, _) = place_all([seen], load()), place_all(by_counted_work([seen]), load())
     assert (with_them.bound.kind, without.bound.kind) == ("memory", "compute")
-    assert of_roof([with_them]) != of_roof([without])
+    assert of_roof([with_them], {}) != of_roof([without], {})
     expected, _ = place_all([never], load())
-    assert (without.bound, of_roof([without])) == (expected.bound, of_roof([expected]))
+    assert (without.bound, of_roof([without], {})) == (expected.bound, of_roof([expected], {}))
 
 
 def test_a_bound_that_they_see_otherwise_is_told_once(tmp_path: Path) -> None:

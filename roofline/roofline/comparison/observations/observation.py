@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
@@ -158,6 +159,12 @@ def rounds_of(result: ResultFile) -> Iterable[Rounds]:
         record = benchmark.record
         if record is not None and record.valid and record.timing is not None and record.case.mode != "roof":
             yield record.timing.rounds
+
+
+def disturbed_sessions(results: Iterable[ResultFile]) -> dict[Path, str]:
+    """Give the files of the sessions that say nothing of any case, each with the reason."""
+    found = {result.path: disturbed_session(rounds_of(result)) for result in results}
+    return {path: why for path, why in found.items() if why is not None}
 
 
 def observe_record(record: Record, stats: Stats, started_at: str) -> Observation:

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from roofline.comparison.observations.observation import (
     Observation,
     Unusable,
-    disturbed_session,
+    disturbed_sessions,
     observe,
     observe_stats,
-    rounds_of,
 )
 from roofline.model.points import Point
 from roofline.text.units import counted
@@ -26,15 +25,12 @@ def observations(
     :param measured: cases, without the roofs.
     :param with_error: of records' rounds; it takes most of the time.
     """
-    disturbed = {
-        path: disturbed_session(rounds_of(result)) is not None
-        for path, result in {one.result.path: one.result for one in measured}.items()
-    }
+    disturbed = disturbed_sessions({one.result.path: one.result for one in measured}.values())
     observed: list[tuple[Point, Observation]] = []
     left_out: dict[str, list[str]] = {}
     for point in measured:
         try:
-            observed.append((point, _observation(point, disturbed[point.result.path], with_error)))
+            observed.append((point, _observation(point, point.result.path in disturbed, with_error)))
         except Unusable as error:
             left_out.setdefault(point.id, []).append(str(error))
     return observed, left_out
