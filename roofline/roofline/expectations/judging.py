@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +40,7 @@ from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
 from roofline.model.points import MachineKey, Point, cases, place_all, points_of
 from roofline.results.result import ResultFile
-from roofline.schema.expected import Expected, own_of, why_none
+from roofline.schema.expected import ANY, Expected, own_of, why_none
 from roofline.schema.session import Session
 from roofline.text.units import percent, scaled
 
@@ -88,9 +89,10 @@ def check_expectations(
         for point in cases(everything):
             groups.setdefault(point.workload, []).append(point)
         of_file = own_of(from_file, machine.key)
+        by_case = _by_case(of_file)
         of_machine = [result for result in results.values() if result.machine_key == machine.key]
         for sessions in groups.values():
-            expected = _expected_of(sessions[-1], of_file)
+            expected = _expected_of(sessions[-1], by_case)
             gone = lost(sessions, of_machine) if expected else []
             without = [f"{name}: not measured: {one.why}" for name, one in gone]
             findings += [_judge(one, sessions, without, disturbed) for one in expected]
@@ -120,14 +122,26 @@ def _machine_of(point: Point) -> MachineKey:
     return machine if point.benchmark.record is not None else machine._replace(kind="", device="")
 
 
-def _expected_of(point: Point, of_file: Sequence[Expected]) -> list[Expected]:
+_ByCase = Mapping[str, Sequence[tuple[int, Expected]]]
+"""The id of a case, or `ANY` of entries with a pattern -> entries with their places in the file."""
+
+
+def _by_case(entries: Iterable[Expected]) -> _ByCase:
+    """Find a case's own entries without a look at all of them: a file that was locked has one of each case."""
+    found: dict[str, list[tuple[int, Expected]]] = {}
+    for place, one in enumerate(entries):
+        found.setdefault(ANY if ANY in one.case else one.case, []).append((place, one))
+    return found
+
+
+def _expected_of(point: Point, by_case: _ByCase) -> list[Expected]:
     record = point.benchmark.record
     if record is None:
         return []
     case, precision, names = point.id, record.case.precision, names_of(point)
-    return [
-        one for one in (*record.expected, *of_file) if one.is_for(case=case, precision=precision) and one.is_on(names)
-    ]
+    of_file = sorted((*by_case.get(case, ()), *by_case.get(ANY, ())), key=itemgetter(0))
+    found = (*record.expected, *(one for _, one in of_file))
+    return [one for one in found if one.is_for(case=case, precision=precision) and one.is_on(names)]
 
 
 def _judge(

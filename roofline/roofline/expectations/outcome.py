@@ -112,8 +112,9 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[C
     :param entries: the file's, without those of other machines.
     """
     records = [point.benchmark.record for point in cases(points) if point.benchmark.record is not None]
-    known = {(record.case.id, record.case.precision) for record in records}
-    measured = {case for case, _ in known}
+    measured: dict[str, set[str]] = {}
+    for record in records:
+        measured.setdefault(record.case.id, set()).add(record.case.precision)
     sessions = {point.result.path: point.result.session for point in points}.values()
     given_up = [one for session in sessions if session is not None for one in session.without_number]
     failed = {one.id: one.why for one in given_up if one.outcome != "skipped" and one.id not in measured}
@@ -123,10 +124,12 @@ def not_measured(points: Sequence[Point], entries: Sequence[Expected]) -> list[C
             continue
         missed: dict[str, str] = {}
         verdict: Verdict = "not_measured"
+        of = measured if ANY in expected.case else (expected.case,)
+        known = ((case, precision) for case in of for precision in measured.get(case, ()))
         if not any(expected.is_for(case=case, precision=precision) for case, precision in known):
-            of = "" if expected.precision == ANY else f" in {expected.precision}"
+            where = "" if expected.precision == ANY else f" in {expected.precision}"
             without = [one for one in given_up if matches(expected.case, one.id)]
-            missed[expected.case + of] = "; ".join(dict.fromkeys(f"{one.id}: {one.why}" for one in without)) or (
+            missed[expected.case + where] = "; ".join(dict.fromkeys(f"{one.id}: {one.why}" for one in without)) or (
                 "No case of the results is of this pattern"
             )
             if {one.outcome for one in without} == {"skipped"}:

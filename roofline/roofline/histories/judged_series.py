@@ -88,7 +88,7 @@ def judge_all(
         first of these that a machine has results of. Default: all is.
     :raises roofline.histories.change_points.LacksRuptures: it isn't installed.
     """
-    last_known = {one.machine: _last_known(series, one.machine, known or ()) for one in series}
+    last_known = {machine: _last_known(series, machine, known or ()) for machine in {one.machine for one in series}}
     sinces = [_since(one, last_known[one.machine]) if known is not None else 0 for one in series]
     level = _level(_chances(series, settings), settings)
     judged = [

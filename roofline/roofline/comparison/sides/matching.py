@@ -11,7 +11,7 @@ Sessions of a disturbed hour are not among these: they can be measured again, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -175,7 +175,7 @@ def match(base: Side, new: Side, by: By) -> Matching:
         others = _merged(of_base[other] for other in of_base if other not in same[machine])
         base_runs = [run for run in base.runs if run.machine in same[machine]]
         new_runs = [run for run in new.runs if run.machine == machine]
-        added = {key: found for key, found in rows.items() if key not in here}
+        added = {_work(found[0]): key for key, found in reversed(rows.items()) if key not in here}  # the first wins
         gone = {} if same[machine] else _merged(of_base[other] for other in unmatched)
         for key in dict.fromkeys((*here, *rows, *gone)):
             case = partial(MatchedCase, id=key[0], test=key[1], machine=machine)
@@ -227,27 +227,27 @@ _Case = partial[MatchedCase]
 """A case whose standing isn't known yet."""
 
 
-def _removed(case: _Case, base: Sequence[SessionResult], added: _Rows, new_runs: Sequence[Run]) -> MatchedCase:
+def _removed(
+    case: _Case, base: Sequence[SessionResult], added: Mapping[_Work, _Key], new_runs: Sequence[Run]
+) -> MatchedCase:
     """:param added: the cases that the baseline lacks, of which one may be this by another name."""
     name = base[0].id
     reported = next((run.not_measured[name] for run in new_runs if name in run.not_measured), None)
     why = f"in {_files(base)}, not in {some_of([run.file for run in new_runs], 1)}"
     if reported is not None:
         why += f" ({reported})"
-    elif (now := _now(base[0], added)) is not None:
-        why += f" (moved or renamed? {now})"
+    elif (now := added.get(_work(base[0]))) is not None:
+        same = "A test of this name" if base[0].case is None else "The same work"
+        why += f" (moved or renamed? {same} is there as {now[1] if now[0] == name else f'{now[0]} ({now[1]})'})"
     return case(standing="removed", why=why, base=tuple(base))
 
 
-def _now(gone: SessionResult, added: _Rows) -> str | None:
-    """Say where the work of a case that is gone may be found, in a sentence."""
-    for (name, test), results in added.items():
-        case = results[0].case
-        if gone.case is not None and case is not None and case.workload_hash == gone.case.workload_hash:
-            return f"The same work is there as {test if name == gone.id else f'{name} ({test})'}"
-        if gone.case is None and case is None and name == gone.id:
-            return f"A test of this name is there as {test}"
-    return None
+_Work = tuple[bool, str]
+
+
+def _work(row: SessionResult) -> _Work:
+    """Name the work of a row: by the hash in its record, and where it has none by the test's name."""
+    return (False, row.id) if row.case is None else (True, row.case.workload_hash)
 
 
 def _new(case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[Run]) -> MatchedCase:
