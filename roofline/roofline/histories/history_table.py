@@ -274,11 +274,14 @@ def _beside_the_code(judged: Sequence[JudgedSeries]) -> list[str]:
 def _together(judged: Sequence[JudgedSeries]) -> list[str]:
     """Lines for changes that half of a machine's cases or more have in common."""
     lines: dict[frozenset[int], str] = {}
+    machines: dict[str, list[JudgedSeries]] = {}
     for one in judged:
-        machine = one.series.machine
-        own = [other for other in judged if other.series.machine == machine and other.levels is not None]
-        for change in one.changes:
-            alike = [found for other in own if (found := _alike(one, change, other)) is not None]
+        if one.levels is not None:
+            machines.setdefault(one.series.machine, []).append(one)
+    for machine, own in machines.items():
+        changed = [one for one in own if one.changes]
+        for one, change in ((one, change) for one in changed for change in one.changes):
+            alike = [found for other in changed if (found := _alike(one, change, other)) is not None]
             if len(alike) >= max(_SHARED_BY, len(own) / 2):
                 sizes = [found.effect.ratio - 1 for found in alike]
                 line = (
