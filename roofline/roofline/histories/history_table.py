@@ -280,7 +280,7 @@ def _together(judged: Sequence[JudgedSeries]) -> list[str]:
             machines.setdefault(one.series.machine, []).append(one)
     for machine, own in machines.items():
         changed = [one for one in own if one.changes]
-        for one, change in ((one, change) for one in changed for change in one.changes):
+        for one, change in [(series, change) for series in changed for change in series.changes]:
             alike = [found for other in changed if (found := _alike(one, change, other)) is not None]
             if len(alike) >= max(_SHARED_BY, len(own) / 2):
                 sizes = [found.effect.ratio - 1 for found in alike]
