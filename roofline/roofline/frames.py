@@ -211,13 +211,13 @@ def _gaps(
         missing = made[column].isna().to_numpy().nonzero()[0]
         # Rows that follow each other have one owner, which tells all that is said of them.
         owners, firsts, times = np.unique(owner_of[missing], return_index=True, return_counts=True)
-        told = [reasons.setdefault(why(rows[owner], column), len(reasons)) for owner in owners.tolist()]
+        codes = [reasons.setdefault(why(rows[owner], column), len(reasons)) for owner in owners.tolist()]
         found.append(
             pd.DataFrame(
                 {
                     "owner": owners,
                     "column": np.full(len(owners), number),
-                    "reason": np.array(told, dtype=int),
+                    "reason": np.array(codes, dtype=int),
                     "row": missing[firsts],
                     "rows": times,
                 }

@@ -23,19 +23,19 @@ def comment(comparison: Comparison, gate: Gate, longest: int = LONGEST) -> str:
     :param gate: what the comparison comes to.
     :param longest: characters; the rows that don't fit are counted.
     """
-    told = [case for case in comparison.cases if case.outcome != "same"]
-    text = _text(comparison, gate, told)
-    while len(text) > longest and told:
-        told = told[: len(told) // 2]
-        text = _text(comparison, gate, told)
+    listed = [case for case in comparison.cases if case.outcome != "same"]
+    text = _text(comparison, gate, listed)
+    while len(text) > longest and listed:
+        listed = listed[: len(listed) // 2]
+        text = _text(comparison, gate, listed)
     return text
 
 
-def _text(comparison: Comparison, gate: Gate, told: Sequence[Compared]) -> str:
+def _text(comparison: Comparison, gate: Gate, listed: Sequence[Compared]) -> str:
     whole = table(comparison, sentence(comparison, gate.exit_code), verbose=False)
     same = comparison.counts["same"]
-    more = len(comparison.cases) - same - len(told)
+    more = len(comparison.cases) - same - len(listed)
     left_out = [f"Not in the table: {counted(same, 'case')} the same"] if same else []
     left_out += [f"Not in the table, for want of room: {counted(more, 'case')}"] if more else []
     notes = [*gate.messages, *left_out, *(note for note in whole.notes if note not in gate.lines)]
-    return in_document(render(replace(whole, rows=told, notes=notes), "markdown", 0))
+    return in_document(render(replace(whole, rows=listed, notes=notes), "markdown", 0))

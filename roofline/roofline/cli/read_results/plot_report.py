@@ -154,8 +154,8 @@ def report(
         tell(note)
     if few_machines(runs):
         latest = {point.result.path for point in newest([point for _, points in runs for point in points])[0]}
-        told = [run for run in runs if run[0].path in latest]
-        emit(report_tables(told, verbose=False), STDOUT, complete=str(folder / DOCUMENT))
+        shown_runs = [run for run in runs if run[0].path in latest]
+        emit(report_tables(shown_runs, verbose=False), STDOUT, complete=str(folder / DOCUMENT))
         say("")
     for path in written.paths:
         say(str(path))

@@ -187,8 +187,8 @@ def _footer(
     if others and drawn:
         without = sum(1 for one in others if one.flop == 0)
         share = percent(max(0.0, 1 - sum(series.share for _, series in drawn)))
-        told = f"Not drawn: {counted(len(others), 'kernel')} with {share} of the kernels' time"
-        lines.append(f"{told}, {without} of them without a FLOP" if without else told)
+        text = f"Not drawn: {counted(len(others), 'kernel')} with {share} of the kernels' time"
+        lines.append(f"{text}, {without} of them without a FLOP" if without else text)
     unread = without_flop(kernels)
     if unread is not None:
         lines.append(f"{unread[0].upper()}{unread[1:]}: they have no circle.")

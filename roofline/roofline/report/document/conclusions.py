@@ -57,43 +57,36 @@ def _nearest(points: Sequence[Point], what: str, column: str, order: str = "") -
     if not known:
         return ""
 
-    def told(point: Point) -> str:
-        return f"{point.id} at {shown.show(shown.get(point))} % {what}"
-
-    if len(known) == 1:
-        return f"{told(known[0][1])}."
-    return f"Nearest: {told(known[-1][1])}; farthest: {told(known[0][1])}."
+    ends = (known[-1][1], known[0][1])
+    nearest, farthest = (f"{point.id} at {shown.show(shown.get(point))} % {what}" for point in ends)
+    return f"{nearest}." if len(known) == 1 else f"Nearest: {nearest}; farthest: {farthest}."
 
 
 def _inputs(points: Sequence[Point]) -> str:
     """Cases that wait for their batches, and what the tests of the input came to."""
     (column,) = pick("input_share")
     waits = [(share, point) for point in points if (share := column.get(point))]
-    told = []
+    longest = []
     if waits:
         share, most = max(waits, key=lambda one: one[0])
-        told.append(f"Of {counted(len(waits), 'case')} that wait for batches {most.id} waits the longest,")
-        told.append(f"{column.show(share)} of its step.")
+        cases = f"Of {counted(len(waits), 'case')} that wait for batches"
+        longest = [f"{cases} {most.id} waits the longest, {column.show(share)} of its step."]
     results = {point.result.path: point.result for point in points}
-    return " ".join([*told, *(line for result in results.values() for line in lines(result, verbose=True))])
+    return " ".join([*longest, *(line for result in results.values() for line in lines(result, verbose=True))])
 
 
 def _limits(points: Sequence[Point]) -> str:
     """Say what the figures rest on where they could rest on more."""
-    told = []
     estimated = [point for point in points if point.placement.provenance == "time_only"]
-    if estimated:
-        told.append(f"Intensity from time alone, which shows no bound: {_named(estimated)}.")
     ranges = [point for point in points if point.placement.provenance == "analytic"]
-    if ranges:
-        told.append(f"Bytes counted from operations, not by hardware counters: {counted(len(ranges), 'case')}.")
     published = [point for point in points if point.placement.roof_source == "spec"]
-    if published:
-        told.append(f"Roofs from a published document, not measured here: {counted(len(published), 'case')}.")
     doubtful = {name: None for point in points for name in doubts(point.roofs.roofs, point.roofs.published)}
-    if doubtful:
-        told.append(f"Doubtful roofs, to be measured again: {', '.join(doubtful)}.")
     plain = [point for point in points if point.benchmark.record is None]
-    if plain:
-        told.append(f"Times alone, their work is not known: {counted(len(plain), 'benchmark')}.")
-    return " ".join(told)
+    limits = (
+        (estimated, f"Intensity from time alone, which shows no bound: {_named(estimated)}."),
+        (ranges, f"Bytes counted from operations, not by hardware counters: {counted(len(ranges), 'case')}."),
+        (published, f"Roofs from a published document, not measured here: {counted(len(published), 'case')}."),
+        (doubtful, f"Doubtful roofs, to be measured again: {', '.join(doubtful)}."),
+        (plain, f"Times alone, their work is not known: {counted(len(plain), 'benchmark')}."),
+    )
+    return " ".join(text for found, text in limits if found)

@@ -49,8 +49,8 @@ def document(
     if not measured:
         found = (render(table, "markdown", 0).strip("\n") for table in runs)
         pictures = _pictures(("roofline",), figures)
-        told = ["# No case was measured", "The results have nothing but roofs.", *pictures, *found]
-        return "\n\n".join(told) + "\n"
+        parts = ["# No case was measured", "The results have nothing but roofs.", *pictures, *found]
+        return "\n\n".join(parts) + "\n"
     of_names = {names[machine]: own for machine, own in by_machine(shown).items()}
     parts = [
         _title(shown, list(of_names)),
@@ -114,8 +114,8 @@ def _title(points: Sequence[Point], machines: Sequence[str]) -> str:
 def _findings(points: Sequence[Point]) -> str:
     """Say in a sentence what bounds how many of the cases that ran a model; empty where no case did."""
     models = [point for point in points if point.mode in ("train", "infer")]
-    told = Counter(_standing(point) for point in models)
-    shown = ", ".join(f"{count} {what}" for what, count in told.most_common())
+    counts = Counter(_standing(point) for point in models)
+    shown = ", ".join(f"{count} {what}" for what, count in counts.most_common())
     return f" Of {counted(len(models), 'measurement')} of a model: {shown}." if models else ""
 
 

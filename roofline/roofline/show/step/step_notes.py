@@ -13,7 +13,7 @@ from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
 from roofline.schema.amounts import total_of, usable, usable_or_zero
 from roofline.schema.record import Counters, Profile, Record
-from roofline.text.units import counted, percent, scaled, shares, significant
+from roofline.text.units import counted, percent, scaled, shares, significant, some_of
 from roofline.text.wrapping import cut
 
 OUTSIDE = "outside of operations"
@@ -106,11 +106,11 @@ def about_busy(profile: Profile, step_s: float | None) -> list[str]:
     busy_s, gap_s = profile.device_busy_s, profile.longest_gap_s
     if busy_s is None or step_s is None or not usable(busy_s) or not usable(step_s):
         return []
-    told = f"The device was busy for {percent(busy_s / step_s)} of the step: {scaled(busy_s, 's')} of kernels, copies"
-    told += " and fills, those at the same time counted once"
+    busy = f"The device was busy for {percent(busy_s / step_s)} of the step: {scaled(busy_s, 's')} of kernels, copies"
+    busy += " and fills, those at the same time counted once"
     if gap_s is not None and usable(gap_s):
-        told += f". The longest gap between two, under the profiler, which widens them: {scaled(gap_s, 's')}"
-    return [told]
+        busy += f". The longest gap between two, under the profiler, which widens them: {scaled(gap_s, 's')}"
+    return [busy]
 
 
 def disagreement(profile: Profile, step_s: float) -> list[str]:
@@ -147,10 +147,9 @@ def _outside(step: Breakdown) -> list[str]:
         lines.append(NO_SHARES)
     seen = lines_outside(step.profile)
     if seen:
-        listed = "; ".join(f"{one.name} {one.calls:g} x, {scaled(one.time_s, 's')}" for one in seen[:_LISTED])
-        more = f"; and {len(seen) - _LISTED} more" if len(seen) > _LISTED else ""
+        listed = some_of([f"{one.name} ({one.calls:g} x, {scaled(one.time_s, 's')})" for one in seen], _LISTED)
         lines.append(
-            f"Seen by the profiler in no counted operation: {scaled(step.outside_operations_s, 's')}: {listed}{more}"
+            f"Seen by the profiler in no counted operation: {scaled(step.outside_operations_s, 's')}: {listed}"
         )
     return lines
 

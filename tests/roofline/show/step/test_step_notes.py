@@ -72,8 +72,8 @@ def test_what_the_profiler_saw_elsewhere(tmp_path: Path) -> None:
     outside = tuple(OutsideTime(name=f"k{index}", calls=1.0, time_s=1e-4) for index in range(6))
     notes = _step_notes(tmp_path, _operation(), profile=build.profile(operations_s=0.095, outside=outside))
     assert (
-        "Seen by the profiler in no counted operation: 600 µs: k0 1 x, 100 µs; k1 1 x, 100 µs; k2 1 x, 100 µs;"
-        " k3 1 x, 100 µs; and 2 more" in notes
+        "Seen by the profiler in no counted operation: 600 µs: k0 (1 x, 100 µs), k1 (1 x, 100 µs), k2 (1 x, 100 µs),"
+        " k3 (1 x, 100 µs) and 2 more" in notes
     )
 
 
