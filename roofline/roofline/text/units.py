@@ -86,6 +86,11 @@ def minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
+def short_commit(commit: str) -> str:
+    """As many digits of a commit as tell it apart."""
+    return commit[:10]
+
+
 def percent_of(fraction: float) -> str:
     """Under a heading that says percent: ``percent_of(0.0712)`` is ``7.1``."""
     return significant(100 * fraction, 2)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from roofline.model.operations import Breakdown, TimedOperation, lines_outside, why_untimed
+from roofline.model.operations import Breakdown, TimedOperation, why_untimed
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
 from roofline.plots.rooflines.roofline_axes import draw_roofs
@@ -19,7 +19,7 @@ from roofline.plots.rooflines.roofline_content import Spot, spot_of
 from roofline.plots.style import DARK, FAINT, NoFigure, handle, new_figure, tidy
 from roofline.schema.amounts import usable
 from roofline.schema.record import Profile
-from roofline.show.step.operation_tables import seen_outside
+from roofline.show.step.operation_tables import lines_seen, seen_outside
 from roofline.show.step.step_notes import OUTSIDE, beats_light, kernel, part_of_step
 from roofline.show.step.step_notes import heading as title_of
 from roofline.text.printable import printable
@@ -208,11 +208,12 @@ def _of_operations(point: Point, step: Breakdown) -> Step:
 
 def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
     """:param step_s: the timed step, above 0."""
-    seen = sorted(lines_outside(profile), key=lambda one: -one.time_s)
-    shown, rest = seen[:_BARS], seen[_BARS:]
-    bars = [_Bar(kernel(printable(one.name), _NAME), one.time_s, None, _COLORS["convolution"]) for one in shown]
-    if rest:
-        bars.append(_Bar(f"{len(rest)} others", sum(one.time_s for one in rest), None, _OTHER))
+    seen = lines_seen(profile, _BARS)
+    names = [kernel(printable(one.name), _NAME) for one in seen]
+    bars = [
+        _Bar(name, one.time_s, None, _COLORS["convolution"] if place < _BARS else _OTHER)
+        for place, (name, one) in enumerate(zip(names, seen, strict=True))
+    ]
     unseen_s = step_s - sum(one.time_s for one in seen)
     bars.append(_Bar("not seen by the profiler", unseen_s, None, FAINT))
     what = "kernels" if profile.source == "kernels" else "operators on the host, each without what it calls"

@@ -14,7 +14,7 @@ from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick
 from roofline.show.tables import Column, Table, number
-from roofline.text.units import prefixed, significant, some_of
+from roofline.text.units import prefixed, short_commit, significant, some_of
 
 _COUNTED_BYTES = tuple(f"counter_{one.name}_per_step" for one in QUANTITIES if one.unit == "B")
 
@@ -147,5 +147,5 @@ def run_heading(result: ResultFile) -> str:
     if result.session is not None:
         parts += [f"{name} {value}" for name, value in result.session.noted.items()]
     if result.commit:
-        parts.append(f"commit {result.commit[:10]}{' (changed)' if result.commit_dirty else ''}")
+        parts.append(f"commit {short_commit(result.commit)}{' (changed)' if result.commit_dirty else ''}")
     return ", ".join(parts)

@@ -124,6 +124,20 @@ def seen_outside(point: Point) -> tuple[Profile, float] | None:
     return (record.profile, step_s) if has_none and lines_outside(record.profile) else None
 
 
+def lines_seen(profile: Profile, top: int | None) -> list[OutsideTime]:
+    """List what the profiler saw outside of all operations, longest first.
+
+    :param top: lines to keep before all others stand in one; None: all.
+    """
+    seen = sorted(lines_outside(profile), key=lambda one: -one.time_s)
+
+    def together(rest: Sequence[OutsideTime], name: str) -> OutsideTime:
+        return OutsideTime(name=name, calls=sum(one.calls for one in rest), time_s=sum(one.time_s for one in rest))
+
+    thing = "other kernel" if profile.source == "kernels" else "other operator"
+    return topped(seen, len(seen) if top is None else top, together, thing)
+
+
 def outside_table(point: Point, why: str, top: int | None = None) -> Table[OutsideTime] | None:
     """Show what `seen_outside` has of a case; None where that is nothing.
 
@@ -133,15 +147,8 @@ def outside_table(point: Point, why: str, top: int | None = None) -> Table[Outsi
     if (found := seen_outside(point)) is None:
         return None
     profile, step_s = found
-    seen = lines_outside(profile)
-
-    def together(rest: Sequence[OutsideTime], _: str) -> OutsideTime:
-        return OutsideTime(
-            name="all others", calls=sum(one.calls for one in rest), time_s=sum(one.time_s for one in rest)
-        )
-
-    rows = topped(seen, len(seen) if top is None else top, together)
-    whole_s = None if exceeds(sum(one.time_s for one in seen), step_s) else step_s
+    rows = lines_seen(profile, top)
+    whole_s = None if exceeds(sum(one.time_s for one in rows), step_s) else step_s
     columns: list[Column[OutsideTime]] = [
         words(
             "name",

@@ -154,6 +154,9 @@ def test_many_kernels_share_a_bar_and_too_much_time_is_said(tmp_path: Path) -> N
     """Twenty of 6 ms in a step of 100 ms: six of them together, and 20 ms more than the step."""
     figure = _kernels_figure(tmp_path, *[0.006] * 20)
     lower = figure.axes[1]
-    assert [label.get_text() for label in lower.get_yticklabels()][:2] == ["not seen by the profiler", "6 others"]
+    assert [label.get_text() for label in lower.get_yticklabels()][:2] == [
+        "not seen by the profiler",
+        "6 other kernels",
+    ]
     assert [patch.get_width() for patch in lower.containers[0]][:2] == [pytest.approx(-0.02), pytest.approx(0.036)]
     assert "Not seen: negative" in words(figure)

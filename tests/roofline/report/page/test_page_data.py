@@ -407,10 +407,10 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
     assert data.overview()["histories"] == [True]
     assert made is not None
     assert [row[:5] for row in made["table"]["shown"]] == [
-        ["resnet50-train-b32-fp32", "2026-11-10 10:00", "012345678", "no", "100 ms"],
-        ["resnet50-train-b32-fp32", "2026-11-11 10:00", "012345678", "no", "100 ms"],
-        ["resnet50-train-b32-fp32", "2026-11-12 10:00", "012345678", "no", "150 ms"],
-        ["resnet50-train-b32-fp32", "2026-11-13 10:00", "012345678", "no", "9.00 s"],
+        ["resnet50-train-b32-fp32", "2026-11-10 10:00", "0123456789", "no", "100 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-11 10:00", "0123456789", "no", "100 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-12 10:00", "0123456789", "no", "150 ms"],
+        ["resnet50-train-b32-fp32", "2026-11-13 10:00", "0123456789", "no", "9.00 s"],
     ]
     assert made["points"] == [
         {"row": 0, "run": 0, "change": 0.0, "margin": 0.008},
@@ -418,7 +418,7 @@ def test_three_sessions_are_a_history(tmp_path: Path) -> None:
         {"row": 2, "run": 2, "change": 0.5, "margin": 0.012},
     ]
     assert (made["table"]["opens"], made["colors"]) == ([3, 4, 2, 1], {"1": "#0072B2"})
-    assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "012345678"])
+    assert (made["of"], made["runs"][0]) == ([1] * 4, ["2026-11-10 10:00", "0123456789"])
     assert list(PageData(shown[:4]).histories()) == [None]
 
 

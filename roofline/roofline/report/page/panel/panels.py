@@ -9,15 +9,10 @@ from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
 from roofline.show.columns import pick
 from roofline.show.tables import Column, words
-from roofline.text.units import counted, minute
+from roofline.text.units import counted, minute, short_commit
 
 MOST_OLDER = 2000
 """Panels of results that aren't the newest of their case: each takes 4 ms, and up to 2.5 kB."""
-
-
-def short_commit(commit: str) -> str:
-    """As many digits as tell commits apart."""
-    return commit[:9]
 
 
 SESSION_COLUMNS: tuple[Column[Point], ...] = (

@@ -15,10 +15,10 @@ from roofline.model.points import MachineKey, Point
 from roofline.plots.style import NoFigure, style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
-from roofline.report.page.panel.panels import SESSION_COLUMNS, short_commit
+from roofline.report.page.panel.panels import SESSION_COLUMNS
 from roofline.show.columns import pick
 from roofline.show.tables import Column
-from roofline.text.units import minute, percent, signed
+from roofline.text.units import minute, percent, short_commit, signed
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
 _LEAST_SESSIONS = 3
