@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import chain, islice, repeat
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from roofline.model.points import Point, cases
@@ -33,7 +33,6 @@ from roofline.show.step.operation_tables import Line, operations_table, taken_ap
 from roofline.show.tables import Column, Dtype, Table, plain_value
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 
@@ -100,7 +99,7 @@ class Results:
             del own
         yield FRAMES[-1], _missing(gaps)
 
-    def _gaps(self, name: str) -> _Gaps:
+    def _gaps(self, name: str) -> list[_Gap]:
         """Make what `missing` says of one frame."""
         rows_of, point_of, why = _MADE_OF[name]
         rows = rows_of(self)
@@ -183,8 +182,8 @@ _GAP: Mapping[str, Dtype] = {
 }
 """The columns of `Results.missing`."""
 
-_Gaps = dict[str, "np.ndarray[Any, Any]"]
-"""Rows of `Results.missing`: by each name of `_GAP` the values. Texts are objects, of which each stands once."""
+_Gap = list[Any]
+"""A row of `Results.missing`, in the order of `_GAP`."""
 
 
 def _gaps(
@@ -194,62 +193,38 @@ def _gaps(
     counts: Sequence[int] | int,
     point_of: Callable[[Row], Point],
     why: Callable[[Row, str], str],
-) -> _Gaps:
+) -> list[_Gap]:
     """Make what `Results.missing` has of one frame.
 
     :param rows: what its rows were made of.
     :param counts: how many of its rows each of them made.
     """
     import numpy as np
-    import pandas as pd
 
     owner_of = np.repeat(np.arange(len(rows)), counts)
-    columns = [name for name in map(str, made.columns) if not name.startswith(("param_", "note_"))]
-    reasons: dict[str, int] = {}
-    found = []
-    for number, column in enumerate(columns):
+    places = [_place(table, point_of(row)) for row in rows]
+    gaps: list[_Gap] = []
+    for column in map(str, made.columns):
+        if column.startswith(("param_", "note_")):
+            continue
         missing = made[column].isna().to_numpy().nonzero()[0]
         # Rows that follow each other have one owner, which tells all that is said of them.
         owners, firsts, times = np.unique(owner_of[missing], return_index=True, return_counts=True)
-        codes = [reasons.setdefault(why(rows[owner], column), len(reasons)) for owner in owners.tolist()]
-        found.append(
-            pd.DataFrame(
-                {
-                    "owner": owners,
-                    "column": np.full(len(owners), number),
-                    "reason": np.array(codes, dtype=int),
-                    "row": missing[firsts],
-                    "rows": times,
-                }
-            )
-        )
-    gaps = pd.concat(found)
-    places = [_place(table, point_of(row)) for row in rows]
-    known: dict[object, int] = {}
-    gaps["place"] = np.array([known.setdefault(place, len(known)) for place in places], dtype=int)[gaps["owner"]]
-    gaps = gaps.groupby(["place", "column", "reason"], sort=False, as_index=False).agg(
-        {"owner": "first", "row": "first", "rows": "sum"}
-    )
-    gaps = gaps.sort_values(["row", "column"])
-
-    def texts(values: Iterable[str | None], name: str) -> np.ndarray[Any, Any]:
-        return np.array([*values], dtype=object)[gaps[name]]
-
-    return {
-        "table": np.full(len(gaps), table, dtype=object),
-        "row": gaps["row"].to_numpy(),
-        "rows": gaps["rows"].to_numpy(),
-        "case": texts((case for case, _, _ in places), "owner"),
-        "machine": texts((machine for _, machine, _ in places), "owner"),
-        "file": texts((file for _, _, file in places), "owner"),
-        "column": texts(columns, "column"),
-        "reason": texts(reasons, "reason"),
-    }
+        found: dict[object, _Gap] = {}
+        for owner, first, count in zip(owners.tolist(), missing[firsts].tolist(), times.tolist(), strict=True):
+            place, reason = places[owner], why(rows[owner], column)
+            if (gap := found.get((place, reason))) is None:
+                found[place, reason] = [table, first, count, *place, column, reason]
+            else:
+                gap[2] += count
+        gaps += found.values()
+    return sorted(gaps, key=itemgetter(1))
 
 
-def _missing(gaps: Sequence[_Gaps]) -> pd.DataFrame:
+def _missing(gaps: Sequence[list[_Gap]]) -> pd.DataFrame:
+    columns = enumerate(_GAP.items())
     return frame_of_values(
-        (name, [value for one in gaps for value in one[name].tolist()], dtype) for name, dtype in _GAP.items()
+        (name, [gap[place] for own in gaps for gap in own], dtype) for place, (name, dtype) in columns
     )
 
 
