@@ -225,11 +225,7 @@ def show_as_written(artist: Artist) -> None:
         assert isinstance(text, Text)
         if "$" in text.get_text():
             text.set_parse_math(False)
-        text.set_text("\n".join(cut(printable(line), _LONGEST_LINE) for line in text.get_text().split("\n")))
-
-
-_LONGEST_LINE = 200
-"""Characters of a text in a figure: none is wide enough for more, and each takes its time."""
+        text.set_text("\n".join(map(printable, text.get_text().split("\n"))))
 
 
 def number_axis(axes: Axes, which: str, unit: str, low: float, high: float) -> None:

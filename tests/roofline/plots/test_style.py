@@ -74,10 +74,10 @@ def test_long_labels_fit_into_a_file_name() -> None:
 
 @pytest.mark.parametrize(
     ("name", "drawn"),
-    [("a\x1b[31m\x07$x^2$", r"a\x1b[31m\x07$x^2$"), ("日\U0001f9ff", "日\U0001f9ff"), ("x" * 100_000, "x" * 199 + "…")],
+    [("a\x1b[31m\x07$x^2$", r"a\x1b[31m\x07$x^2$"), ("日\U0001f9ff", "日\U0001f9ff")],
 )
 def test_any_name_can_be_drawn(tmp_path: Path, name: str, drawn: str) -> None:
-    """No warning sends it to the terminal; of a long one only the beginning, as each letter takes time."""
+    """No warning sends it to the terminal."""
     figure = new_figure(4, 3)
     text = figure.text(0.1, 0.5, name)
     assert save(figure, tmp_path / "a.png").stat().st_size > 0

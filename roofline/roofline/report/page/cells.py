@@ -33,26 +33,26 @@ def table_data(
     :param extra: names of columns that are shown where all are asked for.
     :param ends: columns that are copied alone, such as the high ends of ranges.
     """
-    all_plain = [(column, [plain_value(column, row) for row in rows]) for column in columns]
-    known = [(column, plain) for column, plain in all_plain if any(value is not None for value in plain)]
-    by = sort_by or {}
-    sources = [by.get(column.name, column) for column, _ in known]
-    texts = [[text_of(column, value) for value in plain] for column, plain in known]
-    values = {}
-    for place, ((column, plain), source) in enumerate(zip(known, sources, strict=True)):
+    heads: list[Data] = []
+    texts: list[list[str]] = []
+    values: Data = {}
+    for column in columns:
+        plain = [plain_value(column, row) for row in rows]
+        if all(value is None for value in plain):
+            continue
+        source = (sort_by or {}).get(column.name, column)
         own = [_value(one) for one in plain] if source is column else _values(source, rows)
-        if own != texts[place]:
-            values[str(place)] = own
-    made: Data = {
-        "columns": [
-            {**_column(column, source.name), **({"extra": True} if column.name in extra else {})}
-            for (column, _), source in zip(known, sources, strict=True)
-        ],
+        texts.append([text_of(column, value) for value in plain])
+        if own != texts[-1]:
+            values[str(len(heads))] = own
+        heads.append({**_column(column, source.name), **({"extra": True} if column.name in extra else {})})
+    return {
+        "columns": heads,
         "shown": [list(row) for row in zip(*texts, strict=True)],
         **({"values": values} if values else {}),
         **({"ends": [{"name": one.name, "values": _values(one, rows)} for one in ends]} if ends else {}),
+        **({} if opens is None else {"opens": list(opens)}),
     }
-    return made if opens is None else {**made, "opens": list(opens)}
 
 
 def _column(column: Column[Any], name: str) -> Data:

@@ -53,14 +53,13 @@ def _scaled(points: Iterable[Point]) -> list[Scaled]:
         record = point.benchmark.record
         if record is not None and point.valid and record.case.mode in ("train", "infer"):
             groups.setdefault(_key(point, record), []).append(point)
-    return [one for group in groups.values() for one in _of_group(newest(group)[0])]
-
-
-def _of_group(group: Sequence[Point]) -> list[Scaled]:
-    shared = [point for point in group if _ranks(point) > 1]
-    alone = next((point for point in group if _ranks(point) == 1), None)
-    first = [alone] if shared and alone is not None else []
-    return [Scaled(point=point, alone=alone) for point in [*first, *sorted(shared, key=_ranks)]]
+    rows = []
+    for group in groups.values():
+        by_ranks = sorted(newest(group)[0], key=_ranks)
+        alone = next((point for point in by_ranks if _ranks(point) == 1), None)
+        if shared := [point for point in by_ranks if _ranks(point) > 1]:
+            rows += [Scaled(point=point, alone=alone) for point in (*([] if alone is None else [alone]), *shared)]
+    return rows
 
 
 def _ranks(point: Point) -> int:
