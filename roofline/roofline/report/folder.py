@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from roofline.report.dashboards import dashboard_files
 from roofline.report.data_files import csv_tables, parquet_files
 from roofline.report.document.sections import document
 from roofline.report.own_files import OwnFiles
-from roofline.report.page.page_files import LacksPageLibraries, write_page
+from roofline.report.page.page_files import BESIDE, LacksPageLibraries, write_page
 from roofline.results.result import ResultFile
 from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.summary_tables import run_tables
@@ -95,63 +95,60 @@ def write_report(runs: Sequence[Run], folder: Path, write: Write, extras: Extras
     :raises NotWritten: a file can't be written, or would replace one that no report wrote.
     """
     own = OwnFiles(folder, write)
-    written = _written(runs, folder, own.add, extras)
+    notes = _made(runs, folder, own, extras)
     removed = own.write_all()
-    if not removed:
-        return written
-    of_earlier = f"removed {counted(len(removed), 'file')} of an earlier report in {folder}: {some_of(removed, _NAMED)}"
-    return replace(written, notes=(*written.notes, of_earlier))
+    if removed:
+        listed = some_of(removed, _NAMED)
+        notes.append(f"removed {counted(len(removed), 'file')} of an earlier report in {folder}: {listed}")
+    shown = [path for path in own.paths if folder / BESIDE not in path.parents]
+    return Written(paths=tuple(shown), notes=tuple(notes))
 
 
 _NAMED = 5
 """Files that one note names."""
 
 
-def _written(runs: Sequence[Run], folder: Path, write: Write, extras: Extras) -> Written:
+def _made(runs: Sequence[Run], folder: Path, own: OwnFiles, extras: Extras) -> list[str]:
+    """Make the files, and say what could not be made."""
     # matplotlib takes half a second to load.
     from roofline.plots.image_files import draw, draw_case, draw_machines
 
     points = tuple(point for _, of_run in runs for point in of_run)
-    paths: list[Path] = []
     notes: list[str] = []
+    try:
+        write_page(points, folder, extras.comparison, extras.prices, own.add, extras.baseline)
+    except LacksPageLibraries as error:
+        notes.append(f"no page: {error}")
     if few_machines(runs):
-        paths, notes = draw(points, folder, FORMS, write)
+        notes += draw(points, folder, FORMS, own.add)[1]
     else:
         notes.append(
             f"no figures of each, and no tables here, of more than {MOST_DRAWN} machines: the page has all, and a"
             " report of the files of a few has theirs"
         )
-    paths += draw_machines(points, folder, FORMS, write)
-    try:
-        paths[:0] = write_page(points, folder, extras.comparison, extras.prices, write, extras.baseline)
-    except LacksPageLibraries as error:
-        notes.append(f"no page: {error}")
+    draw_machines(points, folder, FORMS, own.add)
     if extras.comparison is not None and (figure := changes_figure(extras.comparison)) is not None:
-        paths += [save(figure, folder / f"changes.{form}", form, write) for form in FORMS]
+        for form in FORMS:
+            save(figure, folder / f"changes.{form}", form, own.add)
     for case in extras.case_ids:
-        more_paths, more_notes = draw_case(case, points, folder, FORMS, write)
-        paths += more_paths
-        notes += more_notes
+        notes += draw_case(case, points, folder, FORMS, own.add)[1]
     costs = costs_table(newest(cases(points))[0], extras.prices)
     notes += _without_costs(costs, extras.prices)
     most = MOST_ROWS
-    frames = []
     try:
         for name, data in parquet_files(Results(points)):
-            write(folder / name, data)
-            frames.append(folder / name)
+            own.add(folder / name, data)
     except LacksPyarrow as error:
         notes.append(f"no Parquet files: {error}")
         most = sys.maxsize
     tables = [(f"{name}.csv", table) for name, table in csv_tables(points, costs, extras.comparison)]
     if long := [name for name, table in tables if len(table.rows) > most]:
         notes.append(f"no {', '.join(long)}, of more than {most} rows each: frames/ has their figures as Parquet")
-    pictures = [path.name for path in paths if path.suffix == ".png"]
+    pictures = [path.name for path in own.paths if path.suffix == ".png"]
     short = ((name, csv_of(table)) for name, table in tables if len(table.rows) <= most)
     for name, content in chain(short, _texts(runs, points, pictures, extras)):
-        write(folder / name, utf8(content))
-        paths.append(folder / name)
-    return Written(paths=(*paths, *frames), notes=tuple(notes))
+        own.add(folder / name, utf8(content))
+    return notes
 
 
 def _without_costs(costs: Table[Cost], prices: Iterable[str]) -> Iterator[str]:

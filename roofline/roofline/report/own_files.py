@@ -31,6 +31,11 @@ class OwnFiles:
         """Keep a file of the folder, to be written with the others."""
         self._made[path.relative_to(self._folder).as_posix()] = data
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files of this report, in the order in which they were added."""
+        return [self._folder / name for name in self._made]
+
     def write_all(self) -> list[str]:
         """Write the files, and remove those of the report before that are not among them; the names of the removed.
 

@@ -165,9 +165,9 @@ def test_report(run: Run, results: Path) -> None:
             for form in ("png", "svg")
         ),
         *(f"all/machines-{kind}.{form}" for kind in ("roofline", "share") for form in ("png", "svg")),
+        *(f"all/frames/{name}.parquet" for name in ("cases", "rounds", "roofs", "machines", "missing")),
         *("all/roofline_points.csv", "all/metrics.csv", "all/attention.csv", "all/batch_scaling.csv", "all/pairs.csv"),
         *("all/roofs.csv", "all/machines.csv", "all/env.md", "all/report.md"),
-        *(f"all/frames/{name}.parquet" for name in ("cases", "rounds", "roofs", "machines", "missing")),
     ]
     beside = Path("all/page")
     written = (path for path in Path("all").rglob("*") if path.is_file() and beside not in path.parents)

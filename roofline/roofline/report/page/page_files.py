@@ -20,7 +20,7 @@ from roofline.report.page.compact import compacted
 from roofline.report.page.page_data import NO_PRICES, PageData
 
 PAGE = "index.html"
-_BESIDE = "page"
+BESIDE = "page"
 """Folder of everything that the page loads."""
 _OWN = ("page.css", "compact.js", "packed.js", "tables.js", "charts.js", "rooflines.js", "toggles.js", "page.js")
 """Our own files, scripts in the order in which they run."""
@@ -57,7 +57,7 @@ def write_page(
         library = files("plotly") / "package_data" / "plotly.min.js"
     except ImportError as error:
         raise LacksPageLibraries("The page needs jinja2 and plotly: pip install 'pytest-roofline[report]'") from error
-    data, beside = PageData(points, comparison, prices, baseline), folder / _BESIDE
+    data, beside = PageData(points, comparison, prices, baseline), folder / BESIDE
     own = files("roofline.report.page") / "assets"
     for name in _OWN:
         write(beside / name, (own / name).read_bytes())
@@ -68,7 +68,7 @@ def write_page(
     page = template.render(
         title=data.title,
         runs=data.runs,
-        beside=_BESIDE,
+        beside=BESIDE,
         scripts=[*(name for name in _OWN if name.endswith(".js")), "data/overview.js"],
         styles=[one for one in _OWN if "css" in one],
         plotly_hash=base64.b64encode(hashlib.sha256(plotly.encode()).digest()).decode(),
