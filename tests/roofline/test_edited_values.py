@@ -235,7 +235,7 @@ def test_what_the_profiler_saw_outside_is_left_out_with_a_note_where_its_numbers
     result = read_file(build.write(tmp_path / "a.json", _edited(("record", "profile", "outside", 0, name), value)))
     (case,), _ = taken_apart(points_of(result, load())[:1])
     notes = limits_table(case).notes
-    assert "Seen by the profiler in no counted operation: 1.00 ms: fill 1 x, 1.00 ms" in notes
+    assert "Seen by the profiler in no counted operation: 1.00 ms: fill (1 x, 1.00 ms)" in notes
     assert "Left out of what the profiler saw: 1 line whose time or calls are no usable number" in notes
 
 
