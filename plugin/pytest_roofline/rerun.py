@@ -21,7 +21,6 @@ from typing import Any
 import psutil
 import pytest
 
-from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import change_options, flags_with_value
 
 GRACE_S = 5.0
@@ -85,7 +84,7 @@ def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path)
                 _finish(child)
             except KeyboardInterrupt:  # once more: now
                 child.kill()
-            return pytest_exit_codes.INTERRUPTED
+            return pytest.ExitCode.INTERRUPTED
 
 
 def signal_of(code: int) -> str:
@@ -134,7 +133,7 @@ def end_with_parent() -> None:
     try:
         parent = psutil.Process(os.getppid())
     except psutil.NoSuchProcess:
-        os._exit(pytest_exit_codes.INTERRUPTED)
+        os._exit(pytest.ExitCode.INTERRUPTED)
     threading.Thread(target=_watch, args=(parent,), name="roofline-parent", daemon=True).start()
 
 
@@ -144,7 +143,7 @@ def _watch(parent: psutil.Process) -> None:
     rest = threading.Event()
     while os.getppid() == parent.pid and (os.name != "nt" or parent.is_running()):
         rest.wait(_LOOK_S)
-    os._exit(pytest_exit_codes.INTERRUPTED)
+    os._exit(pytest.ExitCode.INTERRUPTED)
 
 
 ONE_TEST_OFF: dict[str, Any] = {

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from pytest_roofline import pytest_exit_codes, rerun
+from pytest_roofline import rerun
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_it_rests_between_looks_though_sleep_is_replaced(monkeypatch: pytest.Mon
     start = time.monotonic()
     with pytest.raises(SystemExit) as exit:
         rerun._watch(parent)
-    assert exit.value.code == pytest_exit_codes.INTERRUPTED
+    assert exit.value.code == pytest.ExitCode.INTERRUPTED
     assert time.monotonic() - start >= 0.02

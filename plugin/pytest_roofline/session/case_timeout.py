@@ -15,7 +15,6 @@ from typing import Literal
 
 import pytest
 
-from pytest_roofline import pytest_exit_codes
 from pytest_roofline.config import options_of, spelled
 from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.session.run import Run
@@ -84,7 +83,7 @@ class CaseTimeout:
             "" if file is None else f" What was measured before is in {file.journal}: {self._resume} goes on with it."
         )
         print(f"\nERROR: {why}{where}", file=sys.stderr, flush=True)
-        os._exit(pytest_exit_codes.INTERRUPTED)
+        os._exit(pytest.ExitCode.INTERRUPTED)
 
 
 class TimeLimit:

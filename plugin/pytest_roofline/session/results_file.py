@@ -43,7 +43,7 @@ class ResultsFile:
     def __init__(self, folder: Path, label: str, commit: str, now: datetime | None = None) -> None:
         """:raises ResultsError: the journal can't be made."""
         stem = f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{commit}"
-        place = folder.absolute() / label  # a test may change the current folder
+        place = Path(os.path.realpath(folder)) / label  # a test may change the current folder
         self._size = 0
         self._made = [one for one in (place, *place.parents) if not one.exists()]
         try:

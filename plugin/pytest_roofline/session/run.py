@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_roofline import pytest_exit_codes
 from pytest_roofline.device.device_memory import release
 from pytest_roofline.device.host import describe_machine
 from pytest_roofline.device.instruments import instruments
@@ -23,7 +22,7 @@ from pytest_roofline.roofs.kernels import RoofPlan, now
 from pytest_roofline.roofs.run_roofs import RunRoofs
 from pytest_roofline.session import results_file
 from pytest_roofline.session.gating import analysis
-from pytest_roofline.session.gating.baseline import Baseline, plain, verdict
+from pytest_roofline.session.gating.baseline import Baseline, verdict
 from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.results import journal
@@ -279,9 +278,9 @@ class Run:
             else:
                 self.printed += analysis.summary(path, width, height)
         except analysis.AnalysisError as error:
-            self.printed += (f"ERROR: the results could not be shown: {error}", f"results: {plain(path)}")
+            self.printed += (f"ERROR: the results could not be shown: {error}", f"results: {path}")
             return False
-        self.printed.append(f"results: {plain(path)}")
+        self.printed.append(f"results: {path}")
         return True
 
     def check(self, width: int) -> int:
@@ -290,7 +289,7 @@ class Run:
         :returns: the exit code of a run whose tests passed.
         """
         if self._baseline is None or self.file is None or not self.records:
-            return pytest_exit_codes.PASSED
+            return pytest.ExitCode.OK
         gated = verdict(self._baseline, [self.file.path], width)
         self.printed += gated.lines
         return gated.code

@@ -13,13 +13,13 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pytest_roofline import pytest_exit_codes
+import pytest
+
 from pytest_roofline.config import disabled, spelled
 from pytest_roofline.options import Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
@@ -28,9 +28,6 @@ from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
 from roofline.results import journal
 from roofline.schema.session import SessionSet
-
-if TYPE_CHECKING:
-    import pytest
 
 VARIABLE = "ROOFLINE_SESSION"
 """Set for the children of a set, and taken away by the first to read it: no pytest that a test starts is a member."""
@@ -51,8 +48,8 @@ class Ended:
     @property
     def crash(self) -> str | None:
         """Tell what it died of; None where it ended as pytest does."""
-        if 0 <= self.code <= pytest_exit_codes.NO_TESTS:
-            whole = (pytest_exit_codes.PASSED, pytest_exit_codes.FAILED, pytest_exit_codes.NO_TESTS)
+        if 0 <= self.code <= pytest.ExitCode.NO_TESTS_COLLECTED:
+            whole = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
             return f"exit code {self.code} before pytest had ended" if self.cut_off and self.code in whole else None
         return f"exit code {self.code}" if self.code > 0 else signal_of(self.code)
 
@@ -91,7 +88,7 @@ class Member:
                 pass
             except OSError:  # the disk is full: every command reads the journal as well
                 path = left
-        file = baselines.plain(path) if path.exists() else None
+        file = path if path.exists() else None
         return Ended(index=index, code=code, file=file, cut_off=cut_off)
 
 
@@ -209,9 +206,9 @@ def run(
     :param announce: is called with the session that begins.
     """
     identity = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    stops = {pytest_exit_codes.INTERRUPTED, pytest_exit_codes.USAGE_ERROR, pytest_exit_codes.NO_TESTS}
+    stops = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED}
     if stop_at_failure:
-        stops.add(pytest_exit_codes.FAILED)
+        stops.add(pytest.ExitCode.TESTS_FAILED)
     ended: list[Ended] = []
     with tempfile.TemporaryDirectory(prefix="roofline-sessions-") as folder:
         for index in range(1, count + 1):
@@ -225,6 +222,19 @@ def run(
     return tuple(ended)
 
 
+_WORST_FIRST = (
+    *(pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED),
+    *(pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.OK),
+)
+"""What is broken comes before what was asked wrongly, that before what was cut short, and all before a verdict: a
+failed test tells something of the code, the others of the run."""
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Find the worst of several sessions' exit codes."""
+    return min(codes, key=_WORST_FIRST.index, default=pytest.ExitCode.OK)
+
+
 def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline | None = None) -> tuple[int, list[str]]:
     """Give a set's exit code, and what to show. It passes if each session that was asked for did and left a
     file, and if a case of one of them can be used.
@@ -232,9 +242,9 @@ def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline 
     Scatter and gate are of all sessions together. The gate is not asked of a set that was interrupted.
     """
     files = [one.file for one in ended if one.file is not None]
-    code = pytest_exit_codes.worst(one.code if one.crash is None else pytest_exit_codes.INTERNAL_ERROR for one in ended)
-    if code == pytest_exit_codes.PASSED and len(files) < count:
-        code = pytest_exit_codes.USAGE_ERROR
+    code = worst(one.code if one.crash is None else pytest.ExitCode.INTERNAL_ERROR for one in ended)
+    if code == pytest.ExitCode.OK and len(files) < count:
+        code = pytest.ExitCode.USAGE_ERROR
     lines: list[str] = []
     if len(files) > 1:
         try:
@@ -244,16 +254,16 @@ def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline 
         lines += shown
         if not usable and baseline is None:
             lines.append("no session of this set has a case that can be used, for the reasons above. Measure again.")
-            code = pytest_exit_codes.USAGE_ERROR if code == pytest_exit_codes.PASSED else code
-    if baseline is not None and code == pytest_exit_codes.INTERRUPTED:
+            code = pytest.ExitCode.USAGE_ERROR if code == pytest.ExitCode.OK else code
+    if baseline is not None and code == pytest.ExitCode.INTERRUPTED:
         lines.append(f"not held against {baseline.path}: interrupted")
     elif baseline is not None and files:
         gated = baselines.verdict(baseline, files, width)
         lines += gated.lines
-        code = gated.code if code == pytest_exit_codes.PASSED else code
+        code = gated.code if code == pytest.ExitCode.OK else code
     elif baseline is not None:
         lines.append(f"gate against {baseline.path}: FAILED: nothing was measured")
-        code = pytest_exit_codes.worst((code, pytest_exit_codes.USAGE_ERROR))
+        code = worst((code, pytest.ExitCode.USAGE_ERROR))
     lines += remarks(ended, count)
     lines += [f"results: {file}" for file in files]
     return code, lines
@@ -269,7 +279,7 @@ def remarks(ended: Sequence[Ended], count: int) -> list[str]:
         )
         if one.crash is not None:
             lines.append(f"{name} crashed ({one.crash}): {kept}")
-        elif one.code != pytest_exit_codes.PASSED or one.file is None:
+        elif one.code != pytest.ExitCode.OK or one.file is None:
             lines.append(f"{name} ended with exit code {one.code}: {kept}")
     if len(ended) < count:
         lines.append(f"stopped after session {len(ended)} of {count}")

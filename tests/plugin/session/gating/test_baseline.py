@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.session.gating import baseline as baselines
-from pytest_roofline.session.gating.baseline import Baseline, NoBaseline, options_of_check
+from pytest_roofline.session.gating.baseline import NoBaseline, options_of_check
 from roofline.cli.compare_and_gate import check
 from tests.roofline.comparison import sessions
 
@@ -182,17 +182,3 @@ def test_more_is_shown_with_either_v() -> None:
     assert [options_of_check(words, verbose=more)["verbose"] for words in ([], ["-v"]) for more in (False, True)] == [
         *(False, True, True, True)
     ]
-
-
-def test_a_path_is_told_without_the_way_back(tmp_path: Path) -> None:
-    """As results and baselines beside the project are given; but a `..` behind a link may lead elsewhere."""
-    result_file = write(tmp_path / "base" / "1.json")
-    (tmp_path / "project").mkdir()
-    back = tmp_path / "project" / ".." / "base"
-    assert baselines.plain(back) == tmp_path / "base"
-    assert baselines.baseline(back, {}) == Baseline(path=tmp_path / "base", files=(result_file,), options={})
-    write(tmp_path / "disk" / "base" / "1.json")
-    (tmp_path / "disk" / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "disk" / "folder")
-    elsewhere = tmp_path / "link" / ".." / "base"
-    assert baselines.plain(elsewhere) == elsewhere

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
 
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that isn't there any more is none, and a journal without a measurement is taken away; one that is damaged
-    stays. No `..` is in its path.
+    stays.
     """
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, pointer=tmp_path / "2")
@@ -43,9 +44,6 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     assert member.ended(0) == nothing
     results.write_text("{}")
     assert member.ended(1) == Ended(index=2, code=1, file=tmp_path / "results.json")
-    (tmp_path / "project").mkdir()
-    member.point_to(tmp_path / "project" / ".." / "results.json")
-    assert member.ended(0).file == tmp_path / "results.json"
     results.unlink()
     left = tmp_path / "results.journal"
     cut_off = replace(nothing, cut_off=True)
@@ -190,6 +188,12 @@ def test_a_set_passes_if_every_session_has_ended_and_left_a_file(
     found, lines = session_set.conclude([replace(first, **change), *others], count, 90)
     assert found == code
     assert ("Sessions of the same code: how far they scatter" in lines) is (len(codes) - ("file" in change) > 1)
+
+
+def test_the_worst_session_decides() -> None:
+    """Internal error, usage error, interrupted, failed, nothing collected, passed; in whatever order they come."""
+    for worse, better in pairwise([3, 4, 2, 1, 5, 0]):
+        assert session_set.worst([worse, better]) == session_set.worst([better, worse]) == worse
 
 
 @pytest.mark.parametrize(("mode", "code"), [("train", 4), ("roof", 0)])
