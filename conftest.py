@@ -12,7 +12,7 @@ from perftests import sharing, suite, suite_options
 from perftests.data_options import DataError
 from pytest_roofline.options import SETTINGS
 from pytest_roofline.plugin import device_of
-from pytest_roofline.settings import LongFlags, TakenFlags, add_flags, add_short_flags
+from pytest_roofline.settings import add_flags, add_short_flags
 from pytest_roofline.workers.xdist_controller import workers_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,8 @@ _PERFTESTS = Path(__file__).parent / "perftests"
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     group = parser.getgroup("perftests", "performance tests of this repository")
-    plugins: LongFlags | None = pluginmanager.get_plugin(LongFlags.PLUGIN)
-    long = {**(plugins.actions if plugins else {}), **add_flags(parser, group, suite_options.SETTINGS)}
-    taken = add_short_flags(group, (*SETTINGS, *suite_options.SETTINGS), long)
-    pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
+    add_flags(parser, pluginmanager, group, suite_options.SETTINGS)
+    add_short_flags(pluginmanager, group, (*SETTINGS, *suite_options.SETTINGS))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,8 +26,6 @@ AXES = ("model", "mode", "batch", "precision", "layout", "data")
 BUILT_IN = Path(__file__).with_name("matrix.toml")
 
 MOST_BATCH = 1_000_000
-_SHOWN = 40
-"""So many characters of a wrong batch size are shown."""
 
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {"layout": ("contiguous",), "data": ("synthetic",)}
 _NEEDED = ("device", *(axis for axis in AXES if axis not in _DEFAULTS))
@@ -206,8 +204,7 @@ def _batch(text: str, where: str) -> str:
     try:
         return str(whole(1, MOST_BATCH)(text))
     except ValueError as error:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        raise MatrixError(f"{where}: {shown!r} is not allowed: {error}") from error
+        raise MatrixError(f"{where}: {text!r} is not allowed: {error}") from error
 
 
 def _data(text: str, where: str) -> str:

@@ -15,7 +15,7 @@ from perftests import data, data_options, matrix, models, sharing
 from perftests.data_options import DataError, DataSpec
 from perftests.matrix import AXES, CaseSpec, MatrixError, Override
 from perftests.suite_options import LOADER, SETTINGS
-from pytest_roofline.config import ANNOUNCED, NOTES, idle_flags, options_of, spelled, taken_flags
+from pytest_roofline.config import ANNOUNCED, NOTES, idle_flags, options_of, spelled
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device.selection import Kind
 from pytest_roofline.parallel import launch
@@ -217,7 +217,7 @@ def refuse_flags(config: pytest.Config) -> None:
 
     :raises pytest.UsageError: one is given.
     """
-    given: list[Given | None] = [getattr(config.option, setting.dest, None) for setting in SETTINGS]
+    given: list[Given | None] = [getattr(config.option, setting.ini, None) for setting in SETTINGS]
     if flags := [one.flag for one in given if one is not None]:
         raise pytest.UsageError(
             f"{', '.join(flags)}: for cases of perftests alone, and they are not asked for. Begin with pytest perftests"
@@ -297,9 +297,8 @@ def _kind(case: CaseSpec, kind: Kind) -> str:
 
 def _build(config: pytest.Config) -> Suite:
     take_share(config)  # before the loader's workers are planned
-    taken = taken_flags(config)
-    values = resolve(config, SETTINGS, taken)
-    sources = {setting.name: source(config, setting, taken) or setting.short_flag for setting in SETTINGS}
+    values = resolve(config, SETTINGS)
+    sources = {setting.name: source(config, setting) or setting.short_flag for setting in SETTINGS}
     compile = options_of(config).compile
     if compile:
         _refuse_uncompiled(spelled(config, "compile"))

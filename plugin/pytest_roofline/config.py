@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_roofline.options import SETTINGS, Options
-from pytest_roofline.settings import Setting, SettingError, TakenFlags, resolve, source
+from pytest_roofline.settings import Setting, SettingError, flags_of, resolve, source
 
 _OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
@@ -33,12 +33,6 @@ NOT_MEASURED = (
 """Of the flag that `disabled` gives."""
 
 
-def taken_flags(config: pytest.Config) -> Mapping[str, str]:
-    """Short flags that another plugin owns, by setting name."""
-    taken: TakenFlags | None = config.pluginmanager.get_plugin(TakenFlags.PLUGIN)
-    return {} if taken is None else taken.flags
-
-
 def options_of(config: pytest.Config) -> Options:
     """The plugin's options, read once.
 
@@ -46,7 +40,7 @@ def options_of(config: pytest.Config) -> Options:
     """
     if _OPTIONS not in config.stash:
         try:
-            config.stash[_OPTIONS] = Options(**resolve(config, SETTINGS, taken_flags(config)))
+            config.stash[_OPTIONS] = Options(**resolve(config, SETTINGS))
         except SettingError as error:
             raise pytest.UsageError(str(error)) from error
     return config.stash[_OPTIONS]
@@ -55,9 +49,8 @@ def options_of(config: pytest.Config) -> Options:
 def spelled(config: pytest.Config, name: str) -> str:
     """A setting's flag as the user knows it: as it was given, else the short one where a suite adds it."""
     setting = next(setting for setting in SETTINGS if setting.name == name)
-    taken = taken_flags(config)
-    has_short = config.pluginmanager.has_plugin(TakenFlags.PLUGIN)
-    return source(config, setting, taken) or (setting.short_flag if has_short else setting.flag)
+    has_short = flags_of(config.pluginmanager).taken is not None
+    return source(config, setting) or (setting.short_flag if has_short else setting.flag)
 
 
 def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[str, str]) -> list[str]:
@@ -65,8 +58,7 @@ def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[
 
     :param why: by setting name.
     """
-    taken = taken_flags(config)
-    given = {setting.name: source(config, setting, taken) or "" for setting in settings if setting.name in why}
+    given = {setting.name: source(config, setting) or "" for setting in settings if setting.name in why}
     return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
 
 
@@ -110,8 +102,9 @@ def flags_with_value(config: pytest.Config) -> frozenset[str]:
     """Our flags that take the word behind them; a short one where a suite adds it and no other plugin has it."""
     settings = [setting for setting in SETTINGS if not (setting.switch or setting.bare)]
     flags = {setting.flag for setting in settings}
-    if config.pluginmanager.has_plugin(TakenFlags.PLUGIN):
-        flags |= {setting.short_flag for setting in settings if setting.name not in taken_flags(config)}
+    taken = flags_of(config.pluginmanager).taken
+    if taken is not None:
+        flags |= {setting.short_flag for setting in settings if setting.name not in taken}
     return frozenset(flags)
 
 

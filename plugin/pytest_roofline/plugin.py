@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled, taken_flags
+from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled
 from pytest_roofline.device.selection import KINDS
 from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
-from pytest_roofline.settings import LongFlags, add_flags, source
+from pytest_roofline.settings import add_flags, source
 from pytest_roofline.workers.process_device import kind_of, require_torch, select
 from pytest_roofline.workers.role import KEY as ROLE_KEY
 from pytest_roofline.workers.role import ROLE, STANDING, Role, role_of, session_of
@@ -41,8 +41,7 @@ _WRONG = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    flags = add_flags(parser, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
-    pluginmanager.register(LongFlags(flags), LongFlags.PLUGIN)
+    add_flags(parser, pluginmanager, parser.getgroup("roofline", "deep-learning performance"), SETTINGS)
     parser.addini(
         "roofline_markers",
         "Register the markers cpu, cuda, mps, train, infer, input; mark measuring tests with their device.",
@@ -82,8 +81,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """
     if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
-    taken = taken_flags(config)
-    given = any((source(config, setting, taken) or "").startswith("-") for setting in SETTINGS)
+    given = any((source(config, setting) or "").startswith("-") for setting in SETTINGS)
     return workers_of(config) if given else None
 
 

@@ -11,10 +11,9 @@ import argparse
 import difflib
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -58,10 +57,7 @@ class Setting:
 
     @property
     def ini(self) -> str:
-        return f"roofline_{self.name}"
-
-    @property
-    def dest(self) -> str:
+        """Name of the ini option, and of what pytest keeps the flag's value under."""
         return f"roofline_{self.name}"
 
 
@@ -73,22 +69,27 @@ class Given:
     flag: str
 
 
-@dataclass(frozen=True, slots=True)
-class TakenFlags:
-    """Short flags that another plugin owns, by setting name. A suite's conftest registers it as the plugin `PLUGIN`."""
+@dataclass(slots=True)
+class Flags:
+    """The flags that were added to a pytest, by setting name. Registered as its plugin `PLUGIN`.
 
-    flags: Mapping[str, str]
+    :param long: what stands for each long flag in ``--help``.
+    :param taken: short flags that another plugin owns; None where no suite adds any.
+    """
 
-    PLUGIN: ClassVar[str] = "roofline-taken-flags"
+    long: dict[str, argparse.Action] = field(default_factory=dict)
+    taken: dict[str, str] | None = None
+
+    PLUGIN: ClassVar[str] = "roofline-flags"
 
 
-@dataclass(frozen=True, slots=True)
-class LongFlags:
-    """The plugin's long flags by setting name, which a suite's short ones hide. Registered as the plugin `PLUGIN`."""
-
-    actions: Mapping[str, argparse.Action]
-
-    PLUGIN: ClassVar[str] = "roofline-long-flags"
+def flags_of(plugins: pytest.PytestPluginManager) -> Flags:
+    """Give the flags that were added so far."""
+    if not plugins.has_plugin(Flags.PLUGIN):
+        plugins.register(Flags(), Flags.PLUGIN)
+    found = plugins.get_plugin(Flags.PLUGIN)
+    assert isinstance(found, Flags)
+    return found
 
 
 class _Keep(argparse.Action):
@@ -113,54 +114,49 @@ class _Keep(argparse.Action):
 
 
 def add_flags(
-    parser: pytest.Parser, group: pytest.OptionGroup, settings: Iterable[Setting]
-) -> dict[str, argparse.Action]:
-    """Register the long flags and the ini options.
-
-    :returns: setting name -> what stands for its flag in ``--help``.
-    """
-    made = {}
+    parser: pytest.Parser,
+    plugins: pytest.PytestPluginManager,
+    group: pytest.OptionGroup,
+    settings: Iterable[Setting],
+) -> None:
+    """Register the long flags and the ini options."""
     for setting in settings:
-        made[setting.name] = _add_flag(group, setting, setting.flag)
+        action = _add_flag(group, setting, setting.flag)
+        if action is not None:
+            flags_of(plugins).long[setting.name] = action
         parser.addini(setting.ini, f"The value of {setting.flag} where it isn't given.", type="string", default="")
-    return {name: action for name, action in made.items() if action is not None}
 
 
 def add_short_flags(
-    group: pytest.OptionGroup, settings: Iterable[Setting], long: Mapping[str, argparse.Action] = MappingProxyType({})
-) -> dict[str, str]:
-    """Register the short spellings that are free.
+    plugins: pytest.PytestPluginManager, group: pytest.OptionGroup, settings: Iterable[Setting]
+) -> None:
+    """Register the short spellings that are free. Long ones work on, but ``--help`` shows each setting once.
 
-    :param long: the long flags by setting name. Those that get a short one work on, but ``--help`` shows each setting
-        once.
-    :returns: setting name -> flag, of those that another plugin owns. Their value is read from the owner's option.
+    Of a flag that another plugin owns the value is read from the owner's option.
     """
-    taken = {}
+    flags = flags_of(plugins)
+    flags.taken = {}
     for setting in settings:
         try:
             _add_flag(group, setting, setting.short_flag)
         except (ValueError, argparse.ArgumentError):
-            taken[setting.name] = setting.short_flag
+            flags.taken[setting.name] = setting.short_flag
         else:
-            if setting.name in long:
-                long[setting.name].help = argparse.SUPPRESS
-    return taken
+            if setting.name in flags.long:
+                flags.long[setting.name].help = argparse.SUPPRESS
 
 
-def resolve(
-    config: pytest.Config, settings: Iterable[Setting], taken: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """The value of every setting by name.
+def resolve(config: pytest.Config, settings: Iterable[Setting]) -> dict[str, Any]:
+    """Find the value of every setting, by name.
 
-    :param taken: what `add_short_flags` returned.
     :raises SettingError: a value that its parser doesn't take.
     """
-    return {setting.name: _value(config, setting, (taken or {}).get(setting.name)) for setting in settings}
+    return {setting.name: _value(config, setting) for setting in settings}
 
 
-def source(config: pytest.Config, setting: Setting, taken: Mapping[str, str] | None = None) -> str | None:
+def source(config: pytest.Config, setting: Setting) -> str | None:
     """Tell where the value comes from (``--batch``, ``roofline_batch in the ini file``), or None for the default."""
-    given = _given(config, setting, (taken or {}).get(setting.name))
+    given = _given(config, setting)
     return given.flag if given else None
 
 
@@ -177,14 +173,15 @@ def _add_flag(group: pytest.OptionGroup, setting: Setting, flag: str) -> argpars
     )
     if setting.bare:
         attributes |= {"nargs": "?", "const": "true"}
-    group.addoption(flag, dest=setting.dest, action=action, default=None, help=setting.help, **attributes)
+    group.addoption(flag, dest=setting.ini, action=action, default=None, help=setting.help, **attributes)
     return made[0] if made else None
 
 
-def _given(config: pytest.Config, setting: Setting, taken: str | None) -> Given | None:
-    given = getattr(config.option, setting.dest, None)
-    if given is None and taken is not None:
-        given = _foreign(config, taken, setting.joined_by)
+def _given(config: pytest.Config, setting: Setting) -> Given | None:
+    given = getattr(config.option, setting.ini, None)
+    taken = flags_of(config.pluginmanager).taken or {}
+    if given is None and setting.name in taken:
+        given = _foreign(config, taken[setting.name], setting.joined_by)
     if given is None:
         try:
             text = config.getini(setting.ini)
@@ -205,19 +202,14 @@ def _foreign(config: pytest.Config, flag: str, joined_by: str | None) -> Given |
     return None if value is None or value == "" else Given(str(value), flag)
 
 
-def _value(config: pytest.Config, setting: Setting, taken: str | None) -> Any:
-    given = _given(config, setting, taken)
+def _value(config: pytest.Config, setting: Setting) -> Any:
+    given = _given(config, setting)
     if given is None:
         return setting.default
     try:
         return setting.parse(given.text)
     except ValueError as error:
-        shown = given.text if len(given.text) <= _SHOWN else f"{given.text[:_SHOWN]}..."
-        raise SettingError(f"{given.flag}: {shown!r} is not allowed: {error}") from error
-
-
-_SHOWN = 60
-"""So many characters of a wrong value are shown."""
+        raise SettingError(f"{given.flag}: {given.text!r} is not allowed: {error}") from error
 
 
 def truth(text: str) -> bool:

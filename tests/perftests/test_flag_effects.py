@@ -22,7 +22,7 @@ from pytest_roofline.config import ANNOUNCED, options_of
 from pytest_roofline.device import cpus
 from pytest_roofline.measuring import Plan
 from pytest_roofline.options import Options
-from pytest_roofline.settings import add_flags, add_short_flags
+from pytest_roofline.settings import add_flags, add_short_flags, flags_of
 from pytest_roofline.workload import switches
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Workload
@@ -52,11 +52,12 @@ class _Config:
 
     def __init__(self, arguments: list[str]) -> None:
         parser = _Parser()
-        add_flags(parser, parser, SETTINGS)
-        assert not add_short_flags(parser, SETTINGS)
+        self.pluginmanager = pytest.PytestPluginManager()
+        add_flags(parser, self.pluginmanager, parser, SETTINGS)
+        add_short_flags(self.pluginmanager, parser, SETTINGS)
+        assert flags_of(self.pluginmanager).taken == {}
         self.option = parser.parse(arguments)
         self.stash = pytest.Stash()
-        self.pluginmanager = pytest.PytestPluginManager()
 
     def getini(self, name: str) -> Any:
         raise KeyError(name)

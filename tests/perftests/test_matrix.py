@@ -191,7 +191,6 @@ def test_a_model_is_looked_up_for_every_kind_of_device() -> None:
     ("overrides", "message"),
     [
         ({"batch": "1000001"}, "--batch: '1000001' is not allowed: use a whole number from 1 to 1000000"),
-        ({"batch": "9" * 5000}, f"--batch: '{'9' * 40}...' is not allowed"),
         ({"model": ""}, "--model: no model given, so no case is left"),
         ({"model": "vgg11"}, "--model: no block of the tier lists 'vgg11', and none has model = \"*\""),
         # Their cases would have the same id and be two workloads.

@@ -21,11 +21,10 @@ BASELINE = json.dumps({"benchmarks": [{"name": "test_mine"}]})
 
 SUITE = """
     from pytest_roofline.options import SETTINGS
-    from pytest_roofline.settings import TakenFlags, add_short_flags
+    from pytest_roofline.settings import add_short_flags
 
     def pytest_addoption(parser, pluginmanager):
-        taken = add_short_flags(parser.getgroup("suite"), SETTINGS)
-        pluginmanager.register(TakenFlags(taken), TakenFlags.PLUGIN)
+        add_short_flags(pluginmanager, parser.getgroup("suite"), SETTINGS)
 """
 """A conftest by which a suite takes the short flags: pytest knows them only once it has found that."""
 
