@@ -7,18 +7,24 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.proof.claims import flags_of
+import pytest
+
+from pytest_roofline.bench import measure_input, measure_roof, measure_workload, plan_of
+from pytest_roofline.measuring import InputEnded
+from pytest_roofline.measuring.benchmark_timer import hand_over
+from pytest_roofline.parallel.communication import settings
+from pytest_roofline.proof import claims
 from pytest_roofline.session.asserted_bounds import assert_bounds
 from pytest_roofline.session.expected_bounds import applying
 from pytest_roofline.session.results_file import write_step_log
 from pytest_roofline.workload.case import check_parameters, settings_in
-from pytest_roofline.workload.own_model import Defaults
-from pytest_roofline.workload.step import Mode
-from roofline.schema.record import KEY, Case, Record
+from pytest_roofline.workload.compiling import CompilerMissing, LeftEager, NotCompiled, fresh_compiler
+from pytest_roofline.workload.own_model import Defaults, NotSupported, adopt
+from pytest_roofline.workload.step import Mode, Step
+from roofline.schema.record import KEY, Case, Check, Record
 from roofline.schema.record_json import to_json
 
 if TYPE_CHECKING:
-    import pytest
     import torch
     from pytest_benchmark.fixture import BenchmarkFixture
     from torch import nn
@@ -115,10 +121,6 @@ class Roofline:
         :raises Disproved: a proof failed; the row is in the results, marked invalid.
         :raises ValueError: an argument that is not allowed, or that has no use in inference.
         """
-        import pytest
-
-        from pytest_roofline.workload.own_model import NotSupported, adopt
-
         given: dict[str, Any] = {"mode": mode, "precision": precision, "batch": batch, "sample_unit": sample_unit}
         try:
             chosen = replace(self.defaults, **{name: value for name, value in given.items() if value is not None})
@@ -145,13 +147,6 @@ class Roofline:
 
         :param plan: how to measure; None is what the options say.
         """
-        import pytest
-
-        from pytest_roofline.bench import measure_workload
-        from pytest_roofline.measuring import InputEnded
-        from pytest_roofline.parallel.communication import settings
-        from pytest_roofline.workload.compiling import CompilerMissing, LeftEager, NotCompiled
-
         self._once()
         ranks = self._run.ranks
         workload = replace(
@@ -164,7 +159,8 @@ class Roofline:
             if self._run.counting is not None:
                 self._run.counting.take(workload, case)
             if not self._benchmark.enabled:
-                self._try_workload(workload)
+                with fresh_compiler() if workload.compile else nullcontext():
+                    self._try(Step(workload))
                 return None
             record, measured, seconds = measure_workload(self._run, workload, case, plan)
         except (CompilerMissing, LeftEager) as reason:
@@ -172,21 +168,15 @@ class Roofline:
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
         check = check_parameters(parameters_of(self._item), workload, record.case)
-        if check is not None:
-            record = replace(record, checks=(*record.checks, check), flags=flags_of([check]) + record.flags)
-        record = self._keep(record, seconds)
+        record = self._keep(record, seconds, check)
         if measured.step_log_s is not None and self._run.results_path is not None:
             steps = (plan or self.plan).fixed_steps or 1
             self._run.printed.append(write_step_log(self._run.results_path, record.case, measured, steps))
-        judge(record)
-        assert_bounds(self._run, record, self._item.nodeid)
-        return record
+        return self._judged(record)
 
     @property
     def plan(self) -> Plan:
         """Plan the measurement as the options say: protocol, warm-up, steps, repeats, margin, budget."""
-        from pytest_roofline.bench import plan_of
-
         return plan_of(self._run.options)
 
     def roof(self, name: str) -> Record | None:
@@ -196,10 +186,6 @@ class Roofline:
         :returns: the record, or None where benchmarks are disabled.
         :raises RoofUnavailable: the device has no such roof.
         """
-        import pytest
-
-        from pytest_roofline.bench import measure_roof
-
         if self._expected:
             pytest.fail(
                 "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own. Take the marker off.",
@@ -218,12 +204,6 @@ class Roofline:
         :returns: the record, or None where benchmarks are disabled.
         :raises Disproved: the data ended before the measurement did; the row is in the results, marked invalid.
         """
-        import pytest
-
-        from pytest_roofline.bench import measure_input
-        from pytest_roofline.measuring import InputEnded
-        from pytest_roofline.proof import claims
-
         self._once()
         if not self._benchmark.enabled:
             self._try(fetch)
@@ -244,18 +224,7 @@ class Roofline:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
         assert record.timing is not None
         check = claims.check_data(batches, record.timing, measured.input_ended)
-        record = replace(record, checks=(check,), flags=claims.flags_of([check]) + record.flags)
-        record = self._keep(record, seconds)
-        judge(record)
-        assert_bounds(self._run, record, self._item.nodeid)
-        return record
-
-    def _try_workload(self, workload: Workload) -> None:
-        from pytest_roofline.workload.compiling import fresh_compiler
-        from pytest_roofline.workload.step import Step
-
-        with fresh_compiler() if workload.compile else nullcontext():
-            self._try(Step(workload))
+        return self._judged(self._keep(record, seconds, check))
 
     def _try(self, step: Callable[[], object]) -> None:
         """Take one step, where benchmarks are disabled: the test still says whether it works."""
@@ -268,17 +237,21 @@ class Roofline:
             raise RuntimeError("roofline was called before in this test. Measure once a test; parametrise for more.")
         self.called = True
 
-    def _keep(self, record: Record, seconds: float) -> Record:
-        """:returns: the record as it is kept, with what its test expects of it."""
-        from pytest_roofline.measuring.benchmark_timer import hand_over
-
-        expected = applying(self._expected, record, self._run.machine.label)
-        record = replace(record, expected=expected)
+    def _keep(self, record: Record, seconds: float, check: Check | None = None) -> Record:
+        """:returns: the record as it is kept, with what its test expects of it, and one more check."""
+        record = replace(record, expected=applying(self._expected, record, self._run.machine.label))
+        if check is not None:
+            record = replace(record, checks=(*record.checks, check), flags=claims.flags_of([check]) + record.flags)
         # First the record, then what may fail: a failing test's row stays in the file.
         self._benchmark.extra_info[KEY] = to_json(record)
         if record.timing is not None:
             hand_over(self._benchmark, self._item, record.timing)
         self._run.add(record, self._benchmark.stats, seconds)
+        return record
+
+    def _judged(self, record: Record) -> Record:
+        judge(record)
+        assert_bounds(self._run, record, self._item.nodeid)
         return record
 
 
