@@ -159,7 +159,7 @@ def judge(stretches: Iterator[Stretch], truth: Callable[[int], float], plan: Pla
     for stretch in stretches:
         player: Any = Playback(stretch)  # in the place of the device and of the host's counters
         try:
-            timing = measure(player.step, plan, player, clock=player.clock, telemetry=player).timing
+            timing = measure(Stopwatch(player.step, player, player.clock, player), plan).timing
         except Exhausted:
             continue
         runs += 1

@@ -14,6 +14,7 @@ from benchmarks.figures import Figure
 from perftests import models
 from pytest_roofline.device.instruments import CpuInstruments
 from pytest_roofline.measuring import Plan, measure
+from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.workload import precision
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
 
@@ -65,7 +66,7 @@ def _own_work_s(rounds: int) -> tuple[float, ...]:
 def timed_s(step: Callable[[], object], steps: int) -> float:
     """Seconds of one round of ``steps`` steps as the suite measures it."""
     plan = Plan(protocol="window", warmup_steps=0, steps=steps, repeats=1)
-    (wall_s,) = measure(step, plan, CpuInstruments()).timing.rounds.wall_s
+    (wall_s,) = measure(Stopwatch(step, CpuInstruments()), plan).timing.rounds.wall_s
     return wall_s
 
 

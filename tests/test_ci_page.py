@@ -69,11 +69,11 @@ class Host:
 
 def pytest_configure(config):
     from pytest_roofline.session import run
-    from pytest_roofline.measuring import loop
+    from pytest_roofline.measuring import rounds
 
     host = Host()
     time.sleep = host.sleep
-    loop.HostTelemetry = lambda: host
+    rounds.HostTelemetry = lambda: host
     run.time = SimpleNamespace(perf_counter=host.clock)
 '''
 

@@ -19,6 +19,7 @@ from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.plan import StepEnd, Watch
 from pytest_roofline.measuring.process_usage import ProcessUsage
+from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.missing import explained
 from pytest_roofline.options import Options
 from pytest_roofline.parallel import communication, links
@@ -112,18 +113,21 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
 
     with conditions(workload.precision, options, device, case):
         start = run.clock()
-        measured = measure(
+        stopwatch = Stopwatch(
             step if run.turns is None else run.turns.slowed(step, run.instruments, run.clock),
-            plan,
             run.instruments,
-            clock=run.clock,
+            run.clock,
             input_wait=_input_wait(workload),
-            on_warm=on_warm,
             after_round=after_round,
+            ranks=run.ranks,
+        )
+        measured = measure(
+            stopwatch,
+            plan,
+            on_warm=on_warm,
             watch=_watch(run, known),
             latency=workload.mode == "infer" and pace is None,
             pace=pace,
-            ranks=run.ranks,
         )
         measured = replace(measured, step_ends=tuple(ends))
         seconds = run.clock() - start
@@ -368,7 +372,7 @@ def _work(plan: roofs.RoofPlan, winner: roofs.Candidate) -> Work | None:
 
 def _timed(run: Run, step: Callable[[], object], plan: Plan, watch: Watch | None = None) -> tuple[Measured, Used]:
     usage = ProcessUsage()
-    measured = measure(step, plan, run.instruments, clock=run.clock, watch=watch, ranks=run.ranks)
+    measured = measure(Stopwatch(step, run.instruments, run.clock, ranks=run.ranks), plan, watch=watch)
     return measured, (usage.stop(), usage.missing)
 
 

@@ -29,7 +29,7 @@ def short_collections() -> Iterator[None]:
 def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A step of a quarter of a second, on a host without other programs."""
     lab = Lab(STEP_S)
-    monkeypatch.setattr("pytest_roofline.measuring.loop.HostTelemetry", lambda: lab)
+    monkeypatch.setattr("pytest_roofline.measuring.rounds.HostTelemetry", lambda: lab)
     return lab
 
 

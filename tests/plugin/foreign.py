@@ -21,7 +21,7 @@ MEASURES = """
 
 NOBODY_ELSE = """
     import time
-    from pytest_roofline.measuring import loop
+    from pytest_roofline.measuring import rounds
     from pytest_roofline.measuring.telemetry import Reading
 
     class Alone:
@@ -30,7 +30,7 @@ NOBODY_ELSE = """
         def read(self):
             return Reading(process_cpu_s=time.process_time(), involuntary_switches=0, steal_s=0.0, others_cpu_s=0.0)
 
-    loop.HostTelemetry = Alone
+    rounds.HostTelemetry = Alone
 """
 """A conftest by which no other program is seen: a set of which every session was disturbed doesn't pass."""
 

@@ -13,17 +13,14 @@ from __future__ import annotations
 import gc
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
 
-from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.plan import Alone, Clock, InputEnded, Measured, Pace, Plan, SoFar, Step, Watch
+from pytest_roofline.measuring.plan import InputEnded, Measured, Pace, Plan, SoFar, Watch
 from pytest_roofline.measuring.rounds import Round, Stopwatch, difference, single_steps
-from pytest_roofline.measuring.telemetry import HostTelemetry
 from pytest_roofline.measuring.timing_record import Repeat, Taken, energy_per_step, timing_record
 from pytest_roofline.measuring.warmup import Warmup, warm_up
 from roofline.schema.record import StopReason
@@ -58,19 +55,13 @@ the second is what CUDA graphs record."""
 
 
 def measure(
-    step: Step,
+    stopwatch: Stopwatch,
     plan: Plan,
-    instruments: Instruments,
     *,
-    clock: Clock = time.perf_counter,
-    telemetry: HostTelemetry | None = None,
-    input_wait: Callable[[], float] | None = None,
     on_warm: Callable[[], None] | None = None,
-    after_round: Callable[[], None] | None = None,
     watch: Watch | None = None,
     latency: bool = False,
     pace: Pace | None = None,
-    ranks: Alone | None = None,
 ) -> Measured:
     """Measure a step by the plan.
 
@@ -79,24 +70,17 @@ def measure(
     Repeats are whole measurements. They share the number of steps a round, which the first of them chooses; the step
     time, its margin and the marks of disturbed rounds are of all rounds together, warm-up counts are sums.
 
-    :param telemetry: None reads this process on this host.
-    :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
     :param on_warm: called once, between the first warm-up and the first timed round.
-    :param after_round: called after each timed round, outside of all readings.
-    :param watch: called there as well, where more rounds are to come; not where a pace decides.
+    :param watch: called after each timed round, where more are to come; not where a pace decides.
     :param latency: time single synchronised steps as well, after the rounds; those of the protocol ``steps`` serve.
     :param pace: decides when rounds are taken and how many, in place of the plan's protocol, margin and budget.
-    :param ranks: the processes that measure this step together: the first decides for all.
     :raises ClockError: the clock stands still.
     :raises InputEnded: before one round was complete.
     """
-    telemetry = telemetry or HostTelemetry()
-    ranks = ranks or Alone()
-    stopwatch = Stopwatch(step, instruments, clock, telemetry, input_wait, after_round, ranks)
+    instruments, ranks = stopwatch.instruments, stopwatch.ranks  # the first rank decides for all
     estimator = MarginEstimator(plan.confidence)
     steps = plan.fixed_steps
     repeats: list[Repeat] = []
-    spent_j: list[float | None] = []
     ended: str | None = None
     with _untraced(), _alive_set_aside():
         sync_cost_s = stopwatch.sync_cost_s()
@@ -117,10 +101,10 @@ def measure(
                 with _collector_off():
                     before_j = instruments.energy_j()
                     if pace is None:
-                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds, watch, turn, ranks)
+                        stop = _take_rounds(stopwatch, plan, steps, estimator, rounds, watch, turn)
                     else:
                         stop = _take_turns(stopwatch, pace, steps, rounds)
-                    spent_j.append(difference(before_j, instruments.energy_j()))
+                    energy_j = difference(before_j, instruments.energy_j())
             except InputEnded as end:
                 ended = f"{end}, in {_place(plan, turn, None if warmup is None else len(rounds) + 1)}"
                 if not (rounds or repeats):
@@ -130,7 +114,7 @@ def measure(
                 else:
                     repeats[-1] = replace(repeats[-1], stop="input_ended")
                 break
-            repeats.append(Repeat(warmup, tuple(rounds), stop))
+            repeats.append(Repeat(warmup, tuple(rounds), stop, energy_j))
         singly = plan.protocol == "steps"
         step_times: tuple[float, ...] | None = None
         if singly:
@@ -148,9 +132,8 @@ def measure(
         sync_cost_s=sync_cost_s,
         single_steps_s=step_times if latency else None,
     )
-    unread = {**telemetry.missing, **instruments.missing}
-    timing, missing = timing_record(plan, taken, estimator, unread)
-    energy_j, no_energy = energy_per_step(spent_j, taken, unread, in_turns=pace is not None)
+    timing, missing = timing_record(plan, taken, estimator, stopwatch.missing)
+    step_j, no_energy = energy_per_step(taken, stopwatch.missing, in_turns=pace is not None)
     if latency and step_times is None and ended is not None:
         missing["timing.latency"] = ended
     return Measured(
@@ -158,7 +141,7 @@ def measure(
         step_log_s=step_times if singly else None,
         first_step_s=repeats[0].warmup.first_step_s,
         input_ended=ended,
-        energy_j_per_step=energy_j,
+        energy_j_per_step=step_j,
         missing={**missing, **no_energy},
     )
 
@@ -178,7 +161,6 @@ def _take_rounds(
     rounds: list[Round],
     watch: Watch | None,
     turn: int,
-    ranks: Alone,
 ) -> StopReason:
     """Take one repeat's rounds, append each to ``rounds`` when it is complete, and tell why there are no more.
 
@@ -210,7 +192,7 @@ def _take_rounds(
             stop = "margin"
         elif len(rounds) >= LEAST_ROUNDS and spent_s + spent_s / len(rounds) > allowed_s:
             stop = "budget"
-        stop = ranks.agree(stop)
+        stop = stopwatch.ranks.agree(stop)
         if stop is not None:
             return stop
         if watch is not None:

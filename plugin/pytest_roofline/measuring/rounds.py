@@ -6,6 +6,7 @@ What is inside the clock readings of a round is here and nowhere else.
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import repeat
@@ -49,7 +50,8 @@ class Round:
 class Stopwatch:
     """Runs a step between readings of the clock.
 
-    :param input_wait: seconds the step has spent waiting for data so far.
+    :param telemetry: None reads this process on this host.
+    :param input_wait: seconds the step has spent waiting for data so far; None where it never waits.
     :param after_round: called after each round, when everything of it has been read.
     :param ranks: the processes that run the step at the same time. All of them read the same times.
     """
@@ -58,28 +60,33 @@ class Stopwatch:
         self,
         step: Step,
         instruments: Instruments,
-        clock: Clock,
-        telemetry: HostTelemetry,
-        input_wait: Callable[[], float] | None,
+        clock: Clock = time.perf_counter,
+        telemetry: HostTelemetry | None = None,
+        input_wait: Callable[[], float] | None = None,
         after_round: Callable[[], None] | None = None,
         ranks: Alone | None = None,
     ) -> None:
+        self.instruments = instruments
+        self.ranks = ranks or Alone()
         self._step = step
-        self._instruments = instruments
         self._clock = clock
-        self._telemetry = telemetry
+        self._telemetry = telemetry or HostTelemetry()
         self._input_wait = input_wait
         self._after_round = after_round
-        self._ranks = ranks or Alone()
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Tell why readings are None, by the names of the rounds' series."""
+        return {**self._telemetry.missing, **self.instruments.missing}
 
     def round(self, steps: int) -> Round:
         """Time ``steps`` free-running steps, and read the telemetry before and after."""
-        instruments, clock, step, input_wait = self._instruments, self._clock, self._step, self._input_wait
+        instruments, clock, step, input_wait = self.instruments, self._clock, self._step, self._input_wait
         held = instruments.held_so_far()
         before = self._telemetry.read()
         waited_s = None if input_wait is None else input_wait()
         turns = repeat(None, steps)
-        self._ranks.start()
+        self.ranks.start()
         instruments.synchronize()
         start = clock()
         first = instruments.mark()
@@ -100,7 +107,7 @@ class Stopwatch:
             device=instruments.state(),
             held=_held_meanwhile(held, instruments.held_so_far()),
         )
-        taken = self._ranks.of_all(taken)
+        taken = self.ranks.of_all(taken)
         if self._after_round is not None:
             self._after_round()
         return taken
@@ -109,17 +116,17 @@ class Stopwatch:
         """Seconds that ``steps`` free-running steps take, synchronised at both ends; no telemetry."""
         step = self._step
         turns = repeat(None, steps)
-        self._ranks.start()
-        self._instruments.synchronize()
+        self.ranks.start()
+        self.instruments.synchronize()
         start = self._clock()
         for _ in turns:
             step()
-        self._instruments.synchronize()
-        return self._ranks.agree(self._clock() - start)
+        self.instruments.synchronize()
+        return self.ranks.agree(self._clock() - start)
 
     def sync_cost_s(self) -> float:
         """What a synchronisation costs when there is nothing to wait for: the median of five batches of ten."""
-        synchronize, clock = self._instruments.synchronize, self._clock
+        synchronize, clock = self.instruments.synchronize, self._clock
         synchronize()
         costs = []
         for _ in range(_SYNC_BATCHES):
@@ -127,7 +134,7 @@ class Stopwatch:
             for _ in range(_SYNC_BATCH):
                 synchronize()
             costs.append((clock() - start) / _SYNC_BATCH)
-        return self._ranks.agree(statistics.median(costs))
+        return self.ranks.agree(statistics.median(costs))
 
 
 def single_steps(stopwatch: Stopwatch, after_step: Callable[[], object] | None = None) -> list[float]:

@@ -32,11 +32,16 @@ _STOPS: tuple[StopReason, ...] = ("input_ended", "budget")
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One whole measurement: its warm-up, its rounds (at least one), and why there are no more."""
+    """One whole measurement: its warm-up, its rounds (at least one), and why there are no more.
+
+    :param energy_j: of the device, from before the first round to after the last one; None where it doesn't tell it,
+        and where the end of the data broke a round off.
+    """
 
     warmup: Warmup
     rounds: tuple[Round, ...]
     stop: StopReason
+    energy_j: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,27 +172,22 @@ def _missing_series(rounds: Rounds, unread: Mapping[str, str]) -> dict[str, str]
     return reasons | {f"timing.rounds.{name}": unread[name] for name in series if name in unread}
 
 
-def energy_per_step(
-    spent_j: Sequence[float | None], taken: Taken, unread: Mapping[str, str], *, in_turns: bool
-) -> tuple[float | None, dict[str, str]]:
+def energy_per_step(taken: Taken, unread: Mapping[str, str], *, in_turns: bool) -> tuple[float | None, dict[str, str]]:
     """Joule of one step, and why there are none, by the path in the record.
 
     What is read between the rounds, a few milliseconds of each, is in it.
 
-    :param spent_j: from before the first round to after the last one, by repeat; of one that the end of the data broke
-        off there is none.
-    :param unread: of the instruments.
+    :param unread: what host and device don't tell -> why.
     :param in_turns: other processes ran between the rounds.
     """
     rounds = [round for repeat in taken.repeats for round in repeat.rounds]
     wall_s = sum(round.wall_s for round in rounds)
-    used = [joule for joule in spent_j if joule is not None]
+    used = [repeat.energy_j for repeat in taken.repeats if repeat.energy_j is not None]
     if in_turns:
         why = "another process ran between the rounds"
-    elif len(used) < len(spent_j):
-        why = unread.get("energy_j", "the device tells no energy")
-    elif len(spent_j) < len(taken.repeats):
-        why = "the data ended within a round"
+    elif len(used) < len(taken.repeats):
+        ended = taken.repeats[-1].stop == "input_ended"
+        why = unread.get("energy_j", "the data ended within a round" if ended else "the device tells no energy")
     elif wall_s < LEAST_ENERGY_S:
         why = f"{wall_s:.2g} s of timed rounds are too short for a counter of energy"
     elif sum(used) <= 0:

@@ -135,9 +135,7 @@ def _attempt(names: Sequence[str], equipment: Equipment, deadline: float) -> tup
 def _watched(find: Callable[[], Result], equipment: Equipment) -> tuple[Result, str | None]:
     """What was found, and what disturbed the machine meanwhile, judged as a round of a case is."""
     results: list[Result] = []
-    stopwatch = Stopwatch(
-        lambda: results.append(find()), equipment.instruments, equipment.clock, equipment.telemetry, None
-    )
+    stopwatch = Stopwatch(lambda: results.append(find()), equipment.instruments, equipment.clock, equipment.telemetry)
     marks = disturbances([stopwatch.round(1)])
     return results[0], None if marks is None else marks[0]
 

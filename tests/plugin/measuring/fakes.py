@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.rounds import Round
+from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.rounds import Round, Stopwatch
 from pytest_roofline.measuring.telemetry import Reading
 
 T = TypeVar("T")
@@ -88,6 +89,27 @@ class Lab:
     def read(self) -> Reading:
         self.calls.append("telemetry")
         return Reading(process_cpu_s=2 * self.now, involuntary_switches=self._switches, steal_s=0.0, others_cpu_s=0.0)
+
+    def stopwatch(
+        self, step: Callable[[], object] | None = None, *, waits: bool = False, after: Callable[[], None] | None = None
+    ) -> Stopwatch:
+        return Stopwatch(step or self.step, self, self.clock, self, self.waited_s if waits else None, after)
+
+    def measure(
+        self,
+        plan: Plan | None = None,
+        step: Callable[[], object] | None = None,
+        *,
+        waits: bool = False,
+        after: Callable[[], None] | None = None,
+        **more: Any,
+    ) -> Measured:
+        """Measure a step, by default the lab's own, on the lab.
+
+        :param waits: whether the step waits for its input.
+        :param after: called after each round.
+        """
+        return measure(self.stopwatch(step, waits=waits, after=after), plan or Plan(), **more)
 
     def noted(self, name: str) -> Callable[[], None]:
         """A callback that only notes that it was called."""

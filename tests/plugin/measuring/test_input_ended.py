@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
+from pytest_roofline.measuring import InputEnded, Plan
 from tests.plugin.measuring.fakes import Lab
-
-
-def _measure(lab: Lab, plan: Plan | None = None, *, latency: bool = False) -> Measured:
-    return measure(lab.step, plan or Plan(), lab, clock=lab.clock, telemetry=lab, latency=latency)
 
 
 class Finite(Lab):
@@ -32,7 +28,7 @@ _TWO_A_ROUND = Plan(warmup_steps=3, steps=2, margin=1e-6)
 def test_data_that_ends_before_a_round_is_complete_leaves_nothing(batches: int, where: str) -> None:
     """There is no number to give, and the reason says how far it came."""
     with pytest.raises(InputEnded) as error:
-        _measure(Finite(batches), _TWO_A_ROUND)
+        Finite(batches).measure(_TWO_A_ROUND)
     assert str(error.value) == (f"the data ended after {batches} batches, in {where}: not one timed round was complete")
 
 
@@ -49,7 +45,7 @@ def test_data_that_ends_before_a_round_is_complete_leaves_nothing(batches: int, 
 )
 def test_data_may_end_in_any_protocol(plan: Plan, batches: int, rounds: int, where: str) -> None:
     """Of repeats those that have a round are kept; single steps are rounds of one."""
-    measured = _measure(Finite(batches), plan)
+    measured = Finite(batches).measure(plan)
     assert (len(measured.timing.rounds.wall_s), measured.timing.step_time_s) == (rounds, 0.25)
     assert measured.timing.stop_reason == "input_ended"
     assert measured.input_ended == f"the data ended after {batches} batches, in {where}"
@@ -57,5 +53,5 @@ def test_data_may_end_in_any_protocol(plan: Plan, batches: int, rounds: int, whe
 
 def test_no_single_steps_are_taken_where_the_data_has_ended() -> None:
     """They would only meet its end once more."""
-    measured = _measure(Finite(8), _TWO_A_ROUND, latency=True)
+    measured = Finite(8).measure(_TWO_A_ROUND, latency=True)
     assert measured.missing["timing.latency"] == "the data ended after 8 batches, in timed round 3"

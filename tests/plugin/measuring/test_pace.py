@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.measuring import InputEnded, Plan, measure
+from pytest_roofline.measuring import InputEnded, Plan
 from pytest_roofline.measuring.loop import REBUILT_STEPS
 from pytest_roofline.measuring.rounds import Round
 from tests.plugin.measuring.fakes import Lab
@@ -44,7 +44,7 @@ def test_there_are_as_many_rounds_as_turns() -> None:
     lab = Lab(0.01)
     turns = Turns(lab, 7)
     plan = Plan(margin=0.5, max_time_s=0.001)
-    measured = measure(lab.step, plan, lab, clock=lab.clock, telemetry=lab, pace=turns)
+    measured = lab.measure(plan, pace=turns)
     assert len(measured.timing.rounds.wall_s) == len(turns.taken) == 7
     assert list(measured.timing.rounds.wall_s) == turns.taken
     assert measured.timing.stop_reason == "fixed"
@@ -54,7 +54,7 @@ def test_the_other_side_may_ask_for_more_steps() -> None:
     """The round has what was agreed on, not what this side's warm-up found."""
     lab = Lab(0.01)
     turns = Turns(lab, 2, steps=25)
-    measured = measure(lab.step, Plan(), lab, clock=lab.clock, telemetry=lab, pace=turns)
+    measured = lab.measure(pace=turns)
     assert turns.asked == 10
     assert measured.timing.rounds.steps == 25
     assert measured.timing.step_time_s == pytest.approx(0.01)
@@ -63,7 +63,7 @@ def test_the_other_side_may_ask_for_more_steps() -> None:
 def test_it_agrees_after_the_warm_up_and_is_warm_when_it_waits() -> None:
     """What is done between warm-up and rounds is done once both sides are there."""
     lab = Lab(0.01)
-    measure(lab.step, Plan(), lab, clock=lab.clock, telemetry=lab, pace=Turns(lab, 1), on_warm=lab.noted("warm"))
+    lab.measure(pace=Turns(lab, 1), on_warm=lab.noted("warm"))
     calls = [call for call in lab.calls if call in ("agree", "warm", "wait", "took", "telemetry")]
     assert calls == ["agree", "warm", "wait", "telemetry", "telemetry", "took", "wait"]
 
@@ -83,7 +83,7 @@ def test_what_is_built_anew_is_warm_after_a_round(plan: Plan, before: int, warmu
     """
     lab = Lab(*(0.01 + 0.0001 * step for step in range(200)))
     turns = Turns(lab, 2, before=before)
-    measured = measure(lab.step, plan, lab, clock=lab.clock, telemetry=lab, pace=turns)
+    measured = lab.measure(plan, pace=turns)
     assert lab.calls[: lab.calls.index("agree")].count("step") == warmup == measured.timing.warmup_steps
     assert measured.timing.warmup_settled is None
     assert turns.asked == measured.timing.rounds.steps == before
@@ -94,7 +94,7 @@ def test_caches_are_filled_before_a_round(steps: int, lead_in: int) -> None:
     """Untimed steps, a tenth of the round's: the other process ran meanwhile. Long steps need none."""
     lab = Lab(0.01)
     turns = Turns(lab, 1, steps=steps)
-    measure(lab.step, Plan(), lab, clock=lab.clock, telemetry=lab, pace=turns)
+    lab.measure(pace=turns)
     after = lab.calls[lab.calls.index("wait") :]
     assert after.count("step") == lead_in + steps
     assert turns.taken == [pytest.approx(0.01 * steps)]
@@ -110,6 +110,6 @@ def test_data_that_ends_in_a_turn_ends_the_measurement() -> None:
             raise InputEnded("the data ended after 2 batches")
         lab.step()
 
-    measured = measure(step, Plan(), lab, clock=lab.clock, telemetry=lab, pace=turns)
+    measured = lab.measure(step=step, pace=turns)
     assert len(measured.timing.rounds.wall_s) == 2
     assert measured.input_ended == "the data ended after 2 batches, in timed round 3"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.measuring.rounds import Stopwatch
 from pytest_roofline.measuring.warmup import LIMIT_S, ClockError, Warmup, is_steady, warm_up
 from tests.plugin.measuring.fakes import Lab
 
 
 def _warm_up(lab: Lab, steps: int | None = None, *, choose: bool = True) -> Warmup:
-    return warm_up(Stopwatch(lab.step, lab, lab.clock, lab, None), steps, 0.1, choose=choose)
+    return warm_up(lab.stopwatch(), steps, 0.1, choose=choose)
 
 
 def test_a_steady_step_settles_in_seven_windows() -> None:
