@@ -18,7 +18,7 @@ from pytest_roofline.rerun import arguments_of, environment_of, signal_of, start
 from pytest_roofline.session.case_timeout import Lost, how_lost
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import TakesGains
-from pytest_roofline.workers.isolation_child import CHILD, Order
+from pytest_roofline.workers.isolation_child import CHILD, OneTest
 
 _LAST_LINES = 20
 """Of what a process said before it died."""
@@ -52,7 +52,7 @@ class Isolation:
         if self._run.progress is not None:
             self._run.progress.say("measuring in a process of its own")
         results = self._run.results_path
-        order = Order(
+        chosen = OneTest(
             test=item.nodeid,
             reports=str(given),
             hung=str(hung),
@@ -62,7 +62,7 @@ class Isolation:
         ended = run_program(
             [*started_as(), "-p", CHILD, *arguments_of(self._config)],
             timeout_s=None,
-            environment={**os.environ, **environment_of(self._config), **order.environment()},
+            environment={**os.environ, **environment_of(self._config), **chosen.environment()},
             cwd=self._config.invocation_params.dir,
         )
         reports = _read(given)

@@ -29,8 +29,8 @@ ALONE = f"{CHILD} is for the processes that --roofline-isolate starts. Leave -p 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Measure one test.
+class OneTest:
+    """What one of these processes is to measure.
 
     :param test: its full name.
     :param reports: the file for its reports, a line for each.
@@ -49,10 +49,10 @@ class Order:
         return {VARIABLE: json.dumps(asdict(self))}
 
 
-def order(environment: MutableMapping[str, str]) -> Order | None:
-    """The order that this process was started with; None: none was given."""
+def given(environment: MutableMapping[str, str]) -> OneTest | None:
+    """Read which test this process was started for; None: none was given."""
     text = environment.pop(VARIABLE, None)
-    return None if text is None else Order(**json.loads(text))
+    return None if text is None else OneTest(**json.loads(text))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,27 +68,27 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 
     :raises pytest.UsageError: this is none.
     """
-    given = order(os.environ)
-    if given is None:
+    chosen = given(os.environ)
+    if chosen is None:
         raise pytest.UsageError(ALONE)
     end_with_parent()
     repeat_one_test(config, ONE_TEST_OFF)
-    config.pluginmanager.register(IsolatedCase(config, given), "roofline-isolated")
+    config.pluginmanager.register(IsolatedCase(config, chosen), "roofline-isolated")
     return (yield)
 
 
 class IsolatedCase:
-    """Connects an order to pytest."""
+    """Connects the test to pytest."""
 
-    def __init__(self, config: pytest.Config, order: Order) -> None:
+    def __init__(self, config: pytest.Config, chosen: OneTest) -> None:
         self._config = config
-        self._order = order
+        self._chosen = chosen
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """All but the one test are left out."""
         yield
-        deselect(self._config, items, {item for item in items if item.nodeid != self._order.test})
+        deselect(self._config, items, {item for item in items if item.nodeid != self._chosen.test})
         del items[1:]
 
     @pytest.hookimpl(wrapper=True)
@@ -97,12 +97,12 @@ class IsolatedCase:
         from pytest_roofline.session.run import run_of
         from pytest_roofline.workers.gains import GivesGains
 
-        run, order = run_of(self._config), self._order
+        run, chosen = run_of(self._config), self._chosen
         if run is not None:
-            run.results_path = None if order.results is None else Path(order.results)
+            run.results_path = None if chosen.results is None else Path(chosen.results)
             self._config.pluginmanager.register(GivesGains(run, self._config), "roofline-gains")
-        if order.seconds is not None:
-            self._config.pluginmanager.register(TimeLimit(order.seconds, Path(order.hung)), "roofline-time-limit")
+        if chosen.seconds is not None:
+            self._config.pluginmanager.register(TimeLimit(chosen.seconds, Path(chosen.hung)), "roofline-time-limit")
         return (yield)
 
     @pytest.hookimpl(trylast=True)
@@ -114,5 +114,5 @@ class IsolatedCase:
         self._give(None)
 
     def _give(self, data: dict[str, Any] | None) -> None:
-        with open(self._order.reports, "a", encoding="utf-8") as file:
+        with open(self._chosen.reports, "a", encoding="utf-8") as file:
             file.write(json.dumps(data, default=str) + "\n")
