@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -63,30 +63,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give ``test_train`` and ``test_infer`` their cases; a module with a parametrisation of its own does so itself."""
     if "case" in metafunc.fixturenames and metafunc.function.__name__ in ("test_train", "test_infer"):
-        parameters = suite.parameters(metafunc.config, metafunc.function)
-        metafunc.parametrize("case", parameters, indirect=True)
+        mode: Any = metafunc.function.__name__.removeprefix("test_")
+        metafunc.parametrize("case", suite.parameters(metafunc.config, mode), indirect=True)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:  # noqa: ARG001 - pytest's signature
-    """End a case whose data can't be loaded by the reason."""
-    yield from _without_traceback()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:  # noqa: ARG001 - pytest's signature
-    """End a case whose data can't be loaded any more by the reason."""
-    yield from _without_traceback()
-
-
-def _without_traceback() -> Iterator[None]:
-    wrong = None
-    try:
-        yield
-    except DataError as error:
-        wrong = str(error)
-    if wrong is not None:
-        pytest.fail(wrong, pytrace=False)  # outside of the handler, which would show its traceback
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell of data that can't be loaded by the reason alone, without a traceback."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, DataError):
+        report.longrepr = str(call.excinfo.value)
+    return report
 
 
 @pytest.fixture

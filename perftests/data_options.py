@@ -62,7 +62,7 @@ def parse(text: str, source: str = "--data") -> DataSpec:
     if kind == "imagefolder":
         if not path.strip():
             raise DataError(f"{source}: {text!r} names no folder: use imagefolder:PATH")
-        return DataSpec(kind="imagefolder", path=_path(path.strip(), source), source=source)
+        return DataSpec(kind="imagefolder", path=Path(os.path.expanduser(path.strip())), source=source)
     if not colon:
         for without_path in _WITHOUT_PATH:
             if word == without_path:
@@ -70,15 +70,6 @@ def parse(text: str, source: str = "--data") -> DataSpec:
     is_path = "/" in word or "\\" in word or os.path.isdir(word)
     hint = f" (for a folder: imagefolder:{word})" if is_path else ""
     raise DataError(f"{source}: {text!r} is not allowed: use {ALLOWED}{hint}")
-
-
-def _path(text: str, source: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise DataError(
-            f"{source}: imagefolder:{text}: {Path(text).parts[0]} is no known home folder; give the whole path"
-        ) from error
 
 
 _MOST_WORKERS = 16

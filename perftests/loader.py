@@ -56,7 +56,7 @@ class LoaderBatches:
     :param dtype: of the inputs; None leaves what the data set gives.
     :param with_target: False for inference, which has no use for targets.
     :param clock: seconds on the host.
-    :raises DataError: fewer images than a batch, or a worker fails.
+    :raises DataError: a worker fails.
     """
 
     def __init__(
@@ -72,9 +72,6 @@ class LoaderBatches:
         with_target: bool = True,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        images = len(cast(Sized, dataset))
-        if images < batch:
-            raise DataError(f"{images} images < batch {batch}: not one full batch; use a smaller --batch")
         self._device, self._dtype, self._with_target, self._clock = device, dtype, with_target, clock
         self._format = torch.channels_last if layout == "channels_last" else torch.preserve_format
         self._pinned = options.pin_memory

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -71,10 +71,8 @@ class CaseSpec:
         return case_id(_model_label(self.model), self.mode, self.batch, self.precision, *layout, *data, *compile)
 
 
-@functools.cache
-def _model_label(model: str) -> str:
-    """Kept, for the label of a configuration file is made of its content."""
-    return models.label(model)
+_model_label = functools.cache(models.label)
+"""Kept, for the label of a configuration file is made of its content."""
 
 
 @functools.cache
@@ -218,30 +216,21 @@ def _data(text: str, where: str) -> str:
 def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_Block]:
     """The blocks of a tier, by its name or its file's."""
     match = re.fullmatch(r"(?P<file>.+\.toml)(:(?P<name>.+))?", tier)
-    try:
-        path = Path(match["file"]).expanduser() if match else BUILT_IN
-    except RuntimeError as error:
-        home = Path(tier).parts[0]
-        raise MatrixError(f"{source}: {tier}: {home} is no known home folder; give the whole path") from error
+    path = Path(os.path.expanduser(match["file"])) if match else BUILT_IN
     tables = _tables(path, source)
     name = match["name"] if match else tier
     if name is None:
         if len(tables) != 1:
-            raise MatrixError(f"{source}: {tier} has {len(tables)} tiers; name one: {_choice(f'{tier}:', tables)}")
+            named = " or ".join(f"{tier}:{name}" for name in tables)
+            raise MatrixError(f"{source}: {tier} has {len(tables)} tiers; name one: {named}")
         name = next(iter(tables))
     if name not in tables:
-        near = difflib.get_close_matches(name, tables, n=1)
-        hint = f" (near match: {near[0]})" if near else ""
         own = "" if match else ", or FILE.toml for your own"
-        raise MatrixError(f"{source}: no tier {name!r}{hint}; use {_choice('', tables)}{own}")
+        raise MatrixError(f"{source}: no tier {name!r}; use {with_near(name, tables)}{own}")
     return [
         _read_block(block, f"{source}: {path}: block {number} of [[{name}]]", readers)
         for number, block in enumerate(tables[name], start=1)
     ]
-
-
-def _choice(prefix: str, names: Iterable[str]) -> str:
-    return " or ".join(f"{prefix}{name}" for name in names)
 
 
 def _tables(path: Path, source: str) -> dict[str, list[Mapping[str, Any]]]:
@@ -267,9 +256,7 @@ def _read_block(block: Mapping[str, Any], where: str, readers: Mapping[str, _Rea
     """
     for key in block:
         if key not in readers:
-            near = difflib.get_close_matches(key, readers, n=1)
-            hint = f" (near match: {near[0]})" if near else ""
-            raise MatrixError(f"{where}: unknown key {key!r}{hint}; keys are {', '.join(readers)}")
+            raise MatrixError(f"{where}: unknown key {key!r}; use {with_near(key, readers)}")
     axes = dict(_DEFAULTS)
     for key, read in readers.items():
         if key in block:

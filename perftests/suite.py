@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -237,22 +237,23 @@ def prepare(config: pytest.Config) -> Suite:
     return config.stash[_SUITE]
 
 
-def parameters(config: pytest.Config, test: Callable[..., object]) -> list[Any]:
-    """The cases of a test function as pytest parameters: ``test_train`` measures those that train.
+def parameters(config: pytest.Config, what: Literal["train", "infer", "input", "scaling"]) -> list[Any]:
+    """Make pytest's parameters of the cases that a test measures.
 
     Each carries its mode and the device it will run on as markers; one that isn't meant for this session's kind of
     device carries one of its own, and is deselected.
+
+    :param what: a mode; the steps that each source feeds; or what ranks share, who measure nothing else.
     """
     suite = prepare(config)
-    if launch.several() is not None:
-        return []  # ranks measure what they share, see `shared_parameters`
-    mode = test.__name__.removeprefix("test_")
+    if launch.several() is not None and what != "scaling":
+        return []
+    cases = {"input": suite.fed, "scaling": suite.shared}.get(what, suite.cases)
+    mode = "train" if what == "scaling" else what
     return [
-        pytest.param(
-            case.id, id=case.id, marks=[getattr(pytest.mark, case.mode), getattr(pytest.mark, _kind(case, suite.kind))]
-        )
-        for case in suite.cases.values()
-        if case.mode == mode
+        pytest.param(id, id=id, marks=[getattr(pytest.mark, mode), getattr(pytest.mark, _kind(case, suite.kind))])
+        for id, case in cases.items()
+        if what in ("input", "scaling", case.mode)
     ]
 
 
@@ -271,24 +272,6 @@ def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     if launch.several() is None:
         why["strategy"] = "one process shares its training with none"
     config.stash.setdefault(ANNOUNCED, []).extend(idle_flags(config, SETTINGS, why))
-
-
-def fed_parameters(config: pytest.Config) -> list[Any]:
-    """The cases of the input pipeline's test as pytest parameters."""
-    suite = prepare(config)
-    if launch.several() is not None:
-        return []
-    marks = [pytest.mark.input, getattr(pytest.mark, suite.kind)]
-    return [pytest.param(id, id=id, marks=marks) for id in suite.fed]
-
-
-def shared_parameters(config: pytest.Config) -> list[Any]:
-    """The cases of the test of several ranks as pytest parameters."""
-    suite = prepare(config)
-    return [
-        pytest.param(id, id=id, marks=[pytest.mark.train, getattr(pytest.mark, _kind(case, suite.kind))])
-        for id, case in suite.shared.items()
-    ]
 
 
 def _kind(case: CaseSpec, kind: Kind) -> str:

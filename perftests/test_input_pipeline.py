@@ -22,7 +22,7 @@ BUDGET_S = 5.0
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    parameters = suite.fed_parameters(metafunc.config)
+    parameters = suite.parameters(metafunc.config, "input")
     if metafunc.function is test_loader_alone:
         # Ready tensors need no loader.
         parameters = [parameter for parameter in parameters if not str(parameter.id).endswith("-ready")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.function is test_scaling:
-        metafunc.parametrize("case", suite.shared_parameters(metafunc.config), indirect=True)
+        metafunc.parametrize("case", suite.parameters(metafunc.config, "scaling"), indirect=True)
     else:
         names = links.NAMES if launch.several() is not None else ()
         metafunc.parametrize("case", [f"roof-{name}" for name in names])

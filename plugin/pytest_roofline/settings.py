@@ -268,7 +268,7 @@ def with_near(text: object, allowed: Collection[str]) -> str:
     *others, last = allowed
     found = near(text, allowed)
     hint = f" (near match: {' or '.join(found)})" if found else ""
-    return f"{', '.join(others)} or {last}{hint}"
+    return f"{', '.join(others)} or {last}{hint}" if others else f"{last}{hint}"
 
 
 def near(text: object, allowed: Collection[str]) -> list[str]:

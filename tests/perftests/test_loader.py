@@ -94,12 +94,6 @@ def test_images_and_targets_belong_together_and_suit_the_case() -> None:
     assert _open(Numbers(), with_target=False).next()[1] is None
 
 
-def test_fewer_images_than_a_batch_is_refused() -> None:
-    """torch would give an empty loader and no error."""
-    with pytest.raises(DataError, match=r"^5 images < batch 8: not one full batch; use a smaller --batch$"):
-        _open(Numbers(5), batch=8)
-
-
 def test_waiting_is_counted_per_batch_and_apart_from_starting() -> None:
     """The clock is read before and after each fetch and nowhere else: one tick a batch, one for the start."""
     batches = _open(Numbers(), clock=Ticking())

@@ -227,7 +227,7 @@ def test_an_unknown_tier_names_the_ones_there_are(file: Path, tiers: list[str], 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("precision =", "precison =", "block 1 of [[t]]: unknown key 'precison' (near match: precision); keys are "),
+        ("precision =", "precison =", "block 1 of [[t]]: unknown key 'precison'; use device, model, mode, "),
         ('precision = "fp32"', "", "block 1 of [[t]]: no 'precision'; a block needs device, model, mode, batch, prec"),
         ("batch = 8", "batch = 0", "block 1 of [[t]]: batch: '0' is not allowed: use a whole number from 1"),
         ("batch = 8", "batch = true", "block 1 of [[t]]: batch: type bool is not allowed: use a whole number"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,13 +76,11 @@ _NOISE = frozenset({"transformers_version", "_name_or_path", "architectures"})
 
 def _read(text: str) -> dict[str, Any]:
     try:
-        values = json.loads(text_of(Path(text).expanduser(), "Give a configuration of transformers."))
+        values = json.loads(text_of(Path(os.path.expanduser(text)), "Give a configuration of transformers."))
     except ReadError as error:
         raise UnknownModel(f"hf:{error}") from error
     except (ValueError, RecursionError) as error:
         raise UnknownModel(f"hf:{text} is no JSON: {error}") from error
-    except RuntimeError as error:
-        raise UnknownModel(f"hf:{text}: {error}; give the whole path") from error
     if not isinstance(values, dict) or not isinstance(values.get("model_type"), str):
         raise UnknownModel(f"hf:{text} is no configuration of transformers: it has no text under 'model_type'")
     return values

@@ -75,12 +75,6 @@ def test_a_file_that_is_no_configuration(tmp_path: Path, content: str | None, me
         label(f"hf:{path}")
 
 
-def test_an_unknown_home_is_no_configuration() -> None:
-    """It is nowhere."""
-    with pytest.raises(UnknownModel, match=r"Could not determine home directory\.; give the whole path"):
-        label("hf:~nosuchuser/config.json")
-
-
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str | Exception]]:
     """What is installed by name: its version, or what its import raises. torch is 2.11.0."""
