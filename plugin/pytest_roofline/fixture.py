@@ -134,7 +134,7 @@ class Roofline:
                 loss=loss,
                 optimizer=optimizer,
                 config=config or {},
-                name=_test_name(self._item.name),
+                name=self._item.name.partition("[")[0].removeprefix("test_"),
                 defaults=chosen,
                 device=self.device,
             )
@@ -262,7 +262,3 @@ def judge(record: Record) -> None:
     failed += [f"{flag.name}: {flag.evidence}" for flag in record.flags if flag.invalid and flag.evidence not in told]
     if failed:
         raise Disproved("measured, but not what was claimed. " + "; ".join(failed))
-
-
-def _test_name(name: str) -> str:
-    return name.partition("[")[0].removeprefix("test_")

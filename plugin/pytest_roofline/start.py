@@ -139,8 +139,9 @@ def _keeping_run(config: pytest.Config, chosen: Options, plan: PlannedTests) -> 
 
     :raises pytest.UsageError: nothing would be measured, or it can't be kept or judged.
     """
-    if chosen.results is not None:
-        _refuse_disabled(config)
+    flag = disabled(config)
+    if chosen.results is not None and flag is not None:  # without that folder tests may run once, unmeasured
+        raise pytest.UsageError(NOT_MEASURED.format(flag))
     _refuse_unwritable(config.option.benchmark_json)
     device = select(config)
     standing = config.stash.get(STANDING, None)
@@ -278,10 +279,3 @@ def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expect
         raise pytest.UsageError(
             f"{asserting}: {error} Write one with `roofline lock`, or name another file with {naming}."
         ) from error
-
-
-def _refuse_disabled(config: pytest.Config) -> None:
-    """A project with a results folder measures or says why not; others may run their tests once without measuring."""
-    flag = disabled(config)
-    if flag is not None:
-        raise pytest.UsageError(NOT_MEASURED.format(flag))

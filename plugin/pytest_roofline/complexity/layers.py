@@ -87,7 +87,7 @@ class _Watch:
         self._charge()
         self._running.pop()
         visits = self.visits[module]
-        for tensor in _tensors(output):
+        for tensor in tensors_in(list(output.values()) if isinstance(output, dict) else output):
             visits.output_shape = tuple(tensor.shape)
             visits.output_byte += tensor.numel() * tensor.element_size() if has_storage(tensor) else 0
             break
@@ -138,7 +138,3 @@ def _layers(model: nn.Module, visits: dict[nn.Module, _Visits]) -> Iterator[Laye
                 parameter_count=parameters,
                 flop=seen.flop,
             )
-
-
-def _tensors(output: object) -> Iterator[Tensor]:
-    yield from tensors_in(list(output.values()) if isinstance(output, dict) else output)

@@ -38,6 +38,7 @@ def describe_machine(device: torch.device, label: str | None) -> Machine:
     cpu = cpu_name_and_model()
     memory = _memory_byte()
     nvml, no_nvml = _nvml(device)
+    cudnn = torch.backends.cudnn.version() if device.type == "cuda" else None
     limits: dict[str, Any] = {
         "affinity_cpus": len(cpus.affinity()),
         "effective_cpus": cpus.effective_cpus(),
@@ -67,7 +68,7 @@ def describe_machine(device: torch.device, label: str | None) -> Machine:
             "torch": str(torch.__version__),  # with the build, which the installed package's version may lack
             **{name: _version(name) for name in _VERSIONS},
             "cuda": torch.version.cuda,
-            "cudnn": _cudnn_version() if device.type == "cuda" else None,
+            "cudnn": None if cudnn is None else str(cudnn),
             "driver": nvml.driver() if nvml else None,
         },
         threads={"intra_op": torch.get_num_threads(), "inter_op": torch.get_num_interop_threads()},
@@ -117,13 +118,6 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _cudnn_version() -> str | None:
-    import torch
-
-    version = torch.backends.cudnn.version()
-    return None if version is None else str(version)
 
 
 def describe_device(device: torch.device) -> Device:

@@ -45,7 +45,6 @@ class ResultsFile:
         stem = f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{commit}"
         place = Path(os.path.realpath(folder)) / label  # a test may change the current folder
         self._size = 0
-        self._made = [one for one in (place, *place.parents) if not one.exists()]
         try:
             place.mkdir(parents=True, exist_ok=True)
             self._open(place, stem)
@@ -76,7 +75,6 @@ class ResultsFile:
         :raises ResultsError: it can't be opened, or its run still writes it.
         """
         file = cls.__new__(cls)
-        file._made = []
         file.journal, file.path = path, path.with_suffix(".json")
         try:
             file._descriptor = os.open(path, os.O_RDWR)
@@ -143,13 +141,9 @@ class ResultsFile:
         return self.path.with_name(f"{self.path.stem}.{name}")
 
     def discard(self) -> None:
-        """Leave nothing of a run that measured nothing, no folder either that was made for it."""
-        if self.path.exists():
-            return
-        self._discard_journal()
-        with suppress(OSError):  # another run uses it by now
-            for folder in self._made:
-                folder.rmdir()
+        """Leave no file of a run that measured nothing."""
+        if not self.path.exists():
+            self._discard_journal()
 
     def _discard_journal(self) -> None:
         with suppress(OSError):
