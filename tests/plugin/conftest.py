@@ -65,9 +65,8 @@ def started_anew(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project that measures and asked for the markers, whether or not these tests run under pytest-xdist."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project that measures and asked for the markers."""
     others = "-p no:playwright -p no:hypothesispytest -p no:anyio"
     pytester.makeini(f"[pytest]\nroofline_markers = true\naddopts = --strict-markers {others}\n")
     return pytester

@@ -79,21 +79,33 @@ class Waiting(ReadyBatches):
         return self._lab.now / 4
 
 
-def workload(lab: Lab, *, size: float = 1.0, **changes: Any) -> Workload:
-    model = Ticking(lab)
+def batch(rows: int = 4, seed: int = 0) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Rows of five numbers, each of one of three classes."""
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(rows, 5, generator=generator),), torch.randint(3, (rows,), generator=generator)
+
+
+def workload_of(model: nn.Module, **changes: Any) -> Workload:
+    """A step of a model on one `batch`, in training unless a mode is given, in fp32 on the CPU."""
     values: dict[str, Any] = {
         "model": model,
-        "batches": ReadyBatches([((torch.full((4, 5), size),), torch.tensor([0, 1, 2, 0]))]),
+        "batches": ReadyBatches([batch()]),
         "mode": "train",
         "precision": PRECISIONS["fp32"],
         "device": CPU,
-        "loss": nn.functional.cross_entropy,
-        "optimizer": sgd(model),
         "name": "linear",
         "batch": 4,
         "sample_unit": "row",
     }
+    if changes.get("mode") != "infer":
+        values |= {"loss": nn.functional.cross_entropy, "optimizer": sgd(model)}
     return Workload(**{**values, **changes})
+
+
+def workload(lab: Lab, model: nn.Module | None = None, *, size: float = 1.0, **changes: Any) -> Workload:
+    """The same of a model that takes the lab's time, on inputs that are all of a size."""
+    batches = ReadyBatches([((torch.full((4, 5), size),), torch.tensor([0, 1, 2, 0]))])
+    return workload_of(model or Ticking(lab), **{"batches": batches, **changes})
 
 
 def timing_of(record: Record) -> Timing:

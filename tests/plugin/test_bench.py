@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline import bench
-from pytest_roofline.device.nvml import Nvml
 from pytest_roofline.device.state import DeviceState
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
@@ -23,11 +22,10 @@ from pytest_roofline.proof import claims, passes
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.roofs.kernels import Candidate, RoofPlan
 from pytest_roofline.session.run import Run
-from pytest_roofline.workload.step import ReadyBatches, Step, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Case, Counters, HostCounters, Process, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import RoofKind
-from tests.plugin.fake_nvml import FakeNvml
 from tests.plugin.fake_run import DEVICE, STEP_S, WINDOW, Ticking, Waiting, run_on, timing_of, workload
 from tests.plugin.measuring.fakes import Lab
 from tests.plugin.measuring.test_pace import Turns
@@ -131,10 +129,11 @@ def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
 
 
 def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
-    """What its verdict hangs on is proven, for which one step is counted; none is taken for the times of operations,
-    and the record says why they aren't there.
+    """What its verdict hangs on is proven, for which one step is counted; none is taken for the times of operations, or
+    for events, and the record says why they aren't there.
     """
     run, turns = run_on(lab), Turns(lab, 3)
+    run.perf_stat = cast(PerfStat, Events())
     run.turns = cast(Any, SimpleNamespace(last=True, pace=lambda _case: turns, slowed=lambda step, *_: step))
     record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
     assert len(turns.taken) == 3
@@ -145,6 +144,8 @@ def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
     assert record.operations
     assert record.profile is None
     assert record.missing["profile"] == passes.TAKES_TURNS
+    assert record.host_counters is None
+    assert record.missing["host_counters"] == "perf stat counts in no process that takes turns with others"
     last = max(index for index, call in enumerate(lab.calls) if call == "wait")
     assert lab.calls[last:].count("step") == 1
 
@@ -162,16 +163,6 @@ def test_all_batches_that_lie_ready_are_in_the_predicted_peak(lab: Lab) -> None:
     assert peak(3) - peak(1) == 2 * (4 * 5 * 4 + 4 * 8)
 
 
-def test_a_loss_that_is_not_finite_makes_the_record_invalid(lab: Lab) -> None:
-    """It is measured all the same, and flagged with the evidence."""
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, size=float("inf")), "case", WINDOW)
-    assert timing_of(record).step_time_s == STEP_S
-    assert not record.valid
-    (flag,) = [flag for flag in record.flags if flag.invalid]
-    assert flag.name == "finite_disproved"
-    assert flag.evidence.startswith("not finite after the last round: loss, parameter ")
-
-
 def test_a_step_that_raises_when_it_is_counted_keeps_its_row(lab: Lab) -> None:
     """It may raise anything where it finds a mode; what isn't proven isn't passed."""
 
@@ -182,7 +173,7 @@ def test_a_step_that_raises_when_it_is_counted_keeps_its_row(lab: Lab) -> None:
             return super().forward(inputs)
 
     model = Refusing(lab)
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
     assert timing_of(record).step_time_s == STEP_S
     assert record.valid
     statuses = {check.name: check.status for check in record.checks}
@@ -199,7 +190,7 @@ def test_an_inference_partly_in_another_thread_has_no_work(lab: Lab) -> None:
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(torch.mm, super().forward(inputs), torch.eye(3)).result()
 
-    partly = workload(lab, model=Partly(lab), mode="infer", loss=None, optimizer=None)
+    partly = workload(lab, Partly(lab), mode="infer")
     record, _, _ = bench.measure_workload(run_on(lab), partly, "case", WINDOW)
     assert record.valid
     statuses = {check.name: check.status for check in record.checks}
@@ -217,7 +208,7 @@ def test_a_step_that_computes_in_numpy_has_no_work(lab: Lab) -> None:
             return super().forward(torch.from_numpy(inputs.numpy() * 2))
 
     model = Scaled(lab)
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
+    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
     assert record.valid
     assert {check.name: check.status for check in record.checks}["precision"] == "not_made"
     assert record.work is None
@@ -234,7 +225,7 @@ def test_a_cached_output_is_no_work_of_0_flop(lab: Lab) -> None:
                 self._output = nn.functional.linear(inputs, self.weight, self.bias)
             return self._output
 
-    cached = workload(lab, model=Cached(lab), mode="infer", loss=None, optimizer=None)
+    cached = workload(lab, Cached(lab), mode="infer")
     record, _, _ = bench.measure_workload(run_on(lab), cached, "case", WINDOW)
     assert record.work is None
     assert record.missing["work"] == (
@@ -253,7 +244,7 @@ def test_steps_of_different_work_are_flagged(lab: Lab) -> None:
             outputs = super().forward(inputs)
             return outputs @ outputs.t() if self.steps % 2 else outputs
 
-    uneven = workload(lab, model=Alternating(lab), mode="infer", loss=None, optimizer=None)
+    uneven = workload(lab, Alternating(lab), mode="infer")
     record, _, _ = bench.measure_workload(run_on(lab), uneven, "case", WINDOW)
     assert [(flag.name, flag.invalid) for flag in record.flags] == [("uneven_steps", False)]
     assert record.work is not None
@@ -261,7 +252,7 @@ def test_steps_of_different_work_are_flagged(lab: Lab) -> None:
 
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:
     """Single steps are timed after the rounds, and count as measuring."""
-    inference = workload(lab, mode="infer", loss=None, optimizer=None)
+    inference = workload(lab, mode="infer")
     record, _, seconds = bench.measure_workload(run_on(lab), inference, "case", WINDOW)
     latency = timing_of(record).latency
     assert latency is not None
@@ -341,58 +332,31 @@ def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budge
     assert seconds == lab.now == timing_of(record).warmup_s + budget_s
 
 
-def test_the_energy_of_a_step_is_in_the_record(lab: Lab) -> None:
-    """Where the device tells it, of cases and of roofs; else the reason."""
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
-    assert record.energy_j_per_step is None
-    assert record.missing["energy_j_per_step"] == "the device tells no energy"
-    powered = Lab(STEP_S, power_w=200.0)
-    record, _, _ = bench.measure_workload(run_on(powered), workload(powered), "case", WINDOW)
-    assert record.energy_j_per_step == 200.0 * STEP_S
-    assert "energy_j_per_step" not in record.missing
-
-
-def test_what_held_the_device_back_while_it_worked_is_flagged(lab: Lab) -> None:
-    """By NVML's counter: right after a round the device is idle again, and gives no reason."""
-    fake = FakeNvml("GPU-a")
-    nvml, step = Nvml(fake, 0), lab.step
-
-    def hot() -> None:
-        step()
-        fake.violation_ns[fake.NVML_PERF_POLICY_POWER] += 125_000_000
-
-    lab.step, lab.state, lab.held_so_far = hot, nvml.state, nvml.held_so_far  # type: ignore[method-assign]
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
-    rounds = timing_of(record).rounds
-    assert (rounds.throttle, rounds.power_held_s, rounds.heat_held_s) == ((None,), (0.5,), (0.0,))
-    (flag,) = record.flags
-    assert flag.name == "power_capped"
-    assert flag.evidence.startswith("clocks held down for 500 ms of 1.00 s (NVML's counter of the power limit)")
-
-
 def plain_rows(run: Run, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> tuple[Record, ...]:
     """A roof and a loader alone."""
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "fast", 1e9, STEP_S))
     return bench.measure_roof(run, "fp32")[0], bench.measure_input(run, lab.step, LOADER)[0]
 
 
-def test_what_held_the_device_back_is_flagged_in_every_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("state", "name"),
+    [
+        (DeviceState(throttle=("HW Thermal Slowdown",)), "throttled"),
+        (DeviceState(device_memory_byte=99), "spilled"),
+    ],
+)
+def test_what_held_the_device_back_is_flagged_in_every_row(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, state: DeviceState, name: str
+) -> None:
     """By what was read after each round; of roofs and loaders, too: every fraction of a roof rests on it."""
-    lab.state = lambda: DeviceState(throttle=("HW Thermal Slowdown",))  # type: ignore[method-assign]
-    case = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)[0]
-    for record in (case, *plain_rows(run_on(lab), lab, monkeypatch)):
-        assert {flag.name for flag in record.flags} - {"margin"} == {"throttled"}
-        assert record.valid
-
-
-def test_memory_that_spilled_is_flagged_on_roofs_and_loaders(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what all programs hold, where the driver goes on in the host's memory."""
     monkeypatch.setattr(System, "wsl", True)
-    lab.state = lambda: DeviceState(device_memory_byte=99)  # type: ignore[method-assign]
+    lab.state = lambda: state  # type: ignore[method-assign]
     run = run_on(lab)
     monkeypatch.setattr(run.machine, "device", replace(DEVICE, memory_byte=100))
-    for record in plain_rows(run, lab, monkeypatch):
-        assert {flag.name for flag in record.flags} - {"margin"} == {"spilled"}
+    case = bench.measure_workload(run, workload(lab), "case", WINDOW)[0]
+    for record in (case, *plain_rows(run, lab, monkeypatch)):
+        assert {flag.name for flag in record.flags} - {"margin"} == {name}
+        assert record.valid
 
 
 def test_what_the_process_used_stands_in_every_row(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,17 +428,6 @@ def test_no_events_are_counted_of_roofs_and_loaders(lab: Lab, monkeypatch: pytes
     assert (roof.host_counters, loader.host_counters) == (None, None)
     assert roof.missing["host_counters"] == "perf stat counts the steps of a model, not the kernel of a roof"
     assert loader.missing["host_counters"] == "perf stat counts the steps of a model, not a loader alone"
-
-
-def test_no_events_are_counted_in_turns(lab: Lab) -> None:
-    """The reason is that, where they were asked for."""
-    run, turns = run_on(lab), Turns(lab, 3)
-    run.turns = cast(Any, SimpleNamespace(last=True, pace=lambda _case: turns, slowed=lambda step, *_: step))
-    run.perf_stat = cast(PerfStat, Events())
-    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
-    assert "perf" not in lab.calls
-    assert record.host_counters is None
-    assert record.missing["host_counters"] == "perf stat counts in no process that takes turns with others"
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,8 @@ COMPILES = (*QUICK, "--roofline-compile", "--roofline-results", "results")
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A project that measures one layer and in which warnings are errors."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     pytester.makeini("[pytest]\naddopts = -p no:playwright\nfilterwarnings = error\n")
     pytester.makepyfile(MEASURES)
     return pytester

@@ -14,12 +14,11 @@ from torch._dynamo import config
 
 from pytest_roofline import bench
 from pytest_roofline.proof import passes
-from pytest_roofline.workload.compiling import LeftEager
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.step import ReadyBatches, Step, Workload, sgd
+from pytest_roofline.workload.step import ReadyBatches, Step, Workload
 from roofline.schema.record import Check, Record
 from roofline.schema.unexplained import unexplained
-from tests.plugin.fake_run import CPU, STEP_S, WINDOW, run_on, timing_of
+from tests.plugin.fake_run import STEP_S, WINDOW, run_on, timing_of, workload_of
 from tests.plugin.measuring.fakes import Lab
 
 COMPILING_S = 8.0
@@ -47,31 +46,15 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
     return backend
 
 
-def batch(rows: int = 4) -> tuple[tuple[Tensor, ...], Tensor]:
-    return (torch.ones(rows, 5),), torch.zeros(rows, dtype=torch.int64)
-
-
 def compiled(lab: Lab, model: nn.Module | None = None, **changes: Any) -> Workload:
     """A training step that takes time in its loss, which isn't compiled: the first 8 s and every later one 0.25 s."""
     lab.take(COMPILING_S + STEP_S, STEP_S)
-    model = model or nn.Linear(5, 3)
 
     def loss(output: Tensor, target: Tensor) -> Tensor:
         lab.step()
         return nn.functional.cross_entropy(output, target)
 
-    values: dict[str, Any] = {
-        "model": model,
-        "batches": ReadyBatches([batch()]),
-        "mode": "train",
-        "precision": PRECISIONS["fp32"],
-        "device": CPU,
-        "loss": loss,
-        "optimizer": sgd(model),
-        "compile": True,
-        "batch": 4,
-    }
-    return Workload(**{**values, **changes})
+    return workload_of(model or nn.Linear(5, 3), **{"loss": loss, "compile": True, **changes})
 
 
 def check_of(record: Record, name: str) -> Check:
@@ -144,25 +127,6 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
     assert record.valid
 
 
-class Uncompilable(nn.Linear):
-    """A layer that the compiler is told to leave alone."""
-
-    @torch.compiler.disable
-    def forward(self, inputs: Tensor) -> Tensor:
-        return super().forward(inputs)
-
-
-@pytest.mark.usefixtures("backend")
-def test_a_step_that_was_not_compiled_is_disproved(lab: Lab) -> None:
-    """The number is kept, marked invalid, with torch's reason; there is no compile time."""
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, Uncompilable(5, 3)), "case", WINDOW)
-    assert [flag.name for flag in record.flags if flag.invalid] == ["graphs_disproved"]
-    evidence = check_of(record, "graphs").evidence
-    assert evidence.startswith("asked for torch.compile, but no graph was made: the step ran eagerly; 1 graph break(s)")
-    assert record.missing["timing.compile_s"] == "no graph was compiled before the timed rounds"
-    assert timing_of(record).step_time_s == STEP_S
-
-
 @pytest.fixture
 def no_recurrent_graphs() -> Iterator[None]:
     """torch's own default, by its own means: its configuration can't be put back by pytest's."""
@@ -191,14 +155,6 @@ class Scaled(nn.Module):
 
 
 @pytest.mark.usefixtures("backend", "no_recurrent_graphs")
-def test_a_recurrent_model_is_refused_before_it_is_timed(lab: Lab) -> None:
-    """Two steps of warm-up show that there is no graph, and torch's switch says why; no round is taken."""
-    with pytest.raises(LeftEager, match=r"^torch.compile leaves LSTM eager .*: measure it without torch.compile$"):
-        bench.measure_workload(run_on(lab), compiled(lab, Recurrent(nn.Identity())), "case", WINDOW)
-    assert lab.steps == 2
-
-
-@pytest.mark.usefixtures("backend", "no_recurrent_graphs")
 def test_a_model_that_is_compiled_in_part_says_what_is_eager_in_it(lab: Lab) -> None:
     """It is measured: what torch leaves out is no error of the row, but must be known of it."""
     record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, Recurrent(Scaled())), "case", WINDOW)
@@ -207,15 +163,6 @@ def test_a_model_that_is_compiled_in_part_says_what_is_eager_in_it(lab: Lab) -> 
         "1 graph(s) were compiled before the timed rounds; "
         "torch.compile leaves LSTM eager unless torch._dynamo.config.allow_rnn is set"
     )
-
-
-@pytest.mark.usefixtures("backend", "no_recurrent_graphs")
-def test_without_a_warm_up_a_recurrent_model_is_disproved(lab: Lab) -> None:
-    """Before the first step nothing can be said of it."""
-    model = Recurrent(nn.Identity())
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, model), "case", replace(WINDOW, warmup_steps=0))
-    assert [flag.name for flag in record.flags if flag.invalid] == ["graphs_disproved"]
-    assert "the step ran eagerly; torch.compile leaves LSTM eager" in check_of(record, "graphs").evidence
 
 
 @pytest.mark.usefixtures("backend")
@@ -257,18 +204,9 @@ def test_a_compiled_step_is_the_eager_one(backend: Backend, mode: Any, precision
         torch.compiler.reset()
         torch.manual_seed(0)
         model = nn.Linear(5, 3).to(dtype)
+        chosen = {"batches": batches, "mode": mode, "precision": PRECISIONS[precision], "grad_accum_steps": 2}
         step = Step(
-            Workload(
-                model=model,
-                batches=batches,
-                mode=mode,
-                precision=PRECISIONS[precision],
-                device=CPU,
-                loss=nn.functional.cross_entropy,
-                optimizer=sgd(model),
-                grad_accum_steps=2,
-                compile=compile,
-            ),
+            workload_of(model, compile=compile, **chosen),
             torch.amp.GradScaler("cpu") if precision == "amp_fp16" and mode == "train" else None,
         )
         step()

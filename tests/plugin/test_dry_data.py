@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from pytest_roofline import bench
-from pytest_roofline.measuring import InputEnded
 from pytest_roofline.workload.step import ReadyBatches, Step
 from roofline.schema.record import Record
 from tests.plugin.fake_run import STEP_S, WINDOW, Waiting, run_on, timing_of, workload
@@ -52,12 +50,6 @@ def test_data_that_lasts_is_proven(lab: Lab) -> None:
     assert record.valid
 
 
-def test_batches_that_lie_ready_have_nothing_to_prove(lab: Lab) -> None:
-    """They are taken in turn, without end."""
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
-    assert "data" not in statuses(record)
-
-
 def test_data_that_ends_before_the_step_that_is_observed_makes_the_row_invalid(lab: Lab) -> None:
     """The rounds are complete and kept. What needed one step more isn't made, and isn't passed."""
     record = measured(lab, 6)
@@ -77,31 +69,13 @@ def test_data_that_ends_before_the_step_that_is_observed_makes_the_row_invalid(l
     assert [flag.name for flag in record.flags if flag.invalid] == ["data_disproved"]
 
 
-def test_data_that_ends_within_a_round_leaves_the_complete_ones(lab: Lab) -> None:
-    """Two windows of three; the reason says after how many batches and where."""
-    run = run_on(lab)
-    made = workload(lab, batches=Finite(lab, 15))
-    record, _, seconds = bench.measure_workload(run, made, "case", replace(WINDOW, repeats=3))
-    assert len(timing_of(record).rounds.wall_s) == 2
-    assert timing_of(record).stop_reason == "input_ended"
-    assert data_of(record) == "the data ended after 15 batches, in timed round 1 of repeat 3"
-    assert seconds == 15 * STEP_S
-    assert not record.valid
-
-
 def test_data_that_ends_in_the_single_steps_makes_the_row_invalid(lab: Lab) -> None:
     """Latency is missing with the reason; the rounds are there."""
-    record = measured(lab, 9, mode="infer", loss=None, optimizer=None)
+    record = measured(lab, 9, mode="infer")
     assert record.missing["timing.latency"] == data_of(record)
     assert data_of(record) == "the data ended after 9 batches, in the single steps after the timed rounds"
     assert timing_of(record).step_time_s == STEP_S
     assert not record.valid
-
-
-def test_data_that_ends_before_a_round_is_no_measurement(lab: Lab) -> None:
-    """There is nothing to record, only the reason."""
-    with pytest.raises(InputEnded, match="after 5 batches, in timed round 1: not one timed round was complete"):
-        measured(lab, 5)
 
 
 def test_a_model_that_stops_an_iteration_is_not_taken_for_data_that_ended() -> None:
@@ -113,6 +87,6 @@ def test_a_model_that_stops_an_iteration_is_not_taken_for_data_that_ended() -> N
 
     lab = Lab(STEP_S)
     batches = ReadyBatches([((torch.ones(4, 5),), None)])
-    step = Step(workload(lab, model=Empty(), batches=batches, mode="infer", loss=None, optimizer=None))
+    step = Step(workload(lab, Empty(), batches=batches, mode="infer"))
     with pytest.raises(StopIteration):
         step()

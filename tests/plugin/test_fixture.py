@@ -109,28 +109,6 @@ def test_the_marker_says_what_it_takes(project: pytest.Pytester, marker: str, sa
     run.stdout.fnmatch_lines([says])
 
 
-def test_training_by_the_marker(project: pytest.Pytester) -> None:
-    """Mode, precision, batch and unit come from the marker; the batch else from the first input."""
-    project.makepyfile(
-        """
-        import pytest, torch
-        from torch import nn
-
-        @pytest.mark.roofline(mode="train", sample_unit="row")
-        def test_mine(roofline):
-            roofline(nn.Linear(8, 4), torch.randn(6, 8), target=torch.randint(4, (6,)))
-        """
-    )
-    project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(passed=1)
-    record = records(results(project))["test_mine"]
-    case = record.case
-    assert (case.mode, case.batch, case.samples_per_step, case.sample_unit) == ("train", 6, 6, "row")
-    assert case.config["optimizer"]["name"] == "SGD"
-    # Forward 2x6x8x4, and the weight's gradient as much again: the input needs none.
-    assert record.work is not None
-    assert record.work.flop_per_step == 2 * (2 * 6 * 8 * 4)
-
-
 CASES = """
     import pytest, torch
     from torch import nn
@@ -335,10 +313,6 @@ def test_a_second_call_is_refused_and_the_first_is_kept(project: pytest.Pytester
         ("nn.Linear(8, 4)", "*TypeError: *there is no input; give at least one tensor"),
         ("len, torch.randn(2, 8)", "*TypeError: *the model is a builtin_function_or_method; give a torch.nn.Module"),
         ("nn.Linear(8, 4), torch.randn(2, 8), precision='amp'", "*ValueError: *(near match: amp_bf16 or amp_fp16)"),
-        (
-            "nn.Linear(8, 4), torch.randn(2, 8), config={'o': object()}",
-            "*ValueError: *'o': object is no single plain value*",
-        ),
     ],
 )
 def test_a_call_that_cannot_be_measured_says_why(project: pytest.Pytester, call: str, says: str) -> None:

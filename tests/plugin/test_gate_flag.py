@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from pytest_roofline.options import SETTINGS
-from pytest_roofline.session.gating.baseline import Baseline
 from pytest_roofline.session.hooks import SessionHooks
 from pytest_roofline.session.run import Run
 from roofline.schema.record import KEY
@@ -73,22 +72,6 @@ def test_a_run_that_was_cut_short_is_not_judged(exitstatus: int) -> None:
     run = Checked(0)
     assert finished(run, exitstatus) == exitstatus
     assert run.widths == []
-
-
-def test_without_a_gate_or_a_measurement_nothing_is_checked(tmp_path: Path) -> None:
-    """A run that measured nothing is red for that."""
-    run = Run(options(results=tmp_path, label="here"), torch.device("cpu"), ())
-    run.open_results("1a2b3c4d")
-    run.stats.append(object())
-    assert run.check(90) == 0
-    gated = Run(
-        options(results=tmp_path, label="here"),
-        torch.device("cpu"),
-        (),
-        baseline=Baseline(path=tmp_path, files=(), options={}),
-    )
-    gated.open_results("1a2b3c4d")
-    assert gated.check(90) == 0
 
 
 def test_results_that_can_not_be_shown_are_named_without_the_way_back(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from perftests import suite_options
 from pytest_roofline import plugin
-from pytest_roofline.config import options_of
 from pytest_roofline.options import SETTINGS
 from roofline.results import journal
 from tests import forked
@@ -309,12 +308,6 @@ def test_flags_without_effect_say_so(project: pytest.Pytester) -> None:
         "--roofline-perf-path",
         "--roofline-report",
     ]
-
-
-def test_options_of_the_gate_add_up(project: pytest.Pytester) -> None:
-    """As they would in one text."""
-    config = project.parseconfig("--roofline-gate-options=--a 5%", "--roofline-gate-options=--b")
-    assert options_of(config).gate_options == ("--a", "5%", "--b")
 
 
 def _flags_in_help(folder: Path) -> list[str]:

@@ -40,9 +40,8 @@ TELLS_WHAT_IT_LOADED = """
 
 
 @pytest.fixture
-def outside(started_anew: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Somebody else's project, whether or not these tests run under pytest-xdist."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+def outside(started_anew: pytest.Pytester) -> pytest.Pytester:
+    """Somebody else's project."""
     started_anew.makeini("[pytest]\naddopts = -p no:playwright\n")
     started_anew.makepyfile(MEASURES)
     return started_anew

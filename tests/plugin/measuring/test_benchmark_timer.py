@@ -47,36 +47,42 @@ def _benchmarks(pytester: pytest.Pytester, test: str, *arguments: str, passed: i
     return benchmarks
 
 
-def test_statistics_are_of_the_rounds_exactly(pytester: pytest.Pytester) -> None:
-    """Every value is the round's time over its steps, to the last bit, and nothing is added or left out."""
-    rounds, steps = (0.1, 0.30000000000000004, 0.2, 1e-9 + 0.7), 7
-    [benchmark] = _benchmarks(pytester, f"def test_it(taken): taken({rounds!r}, {steps})")
-    stats = benchmark["stats"]
-    expected = [wall / steps for wall in rounds]
-    assert stats["data"] == expected
-    assert (stats["rounds"], stats["iterations"]) == (4, 7)
+def test_every_test_s_statistics_are_of_its_own_rounds(pytester: pytest.Pytester) -> None:
+    """Each is the round's time over its steps, to the last bit. Of the user's own markers the closest counts, with all
+    its keywords but the timer, whose name holds no address. Who benchmarks by himself is timed by his own clock.
+    """
+    rounds = (0.1, 0.30000000000000004, 0.2, 1e-9 + 0.7)
+    found = {
+        one["name"]: one
+        for one in _benchmarks(
+            pytester,
+            f"""
+import itertools, pytest
+pytestmark = pytest.mark.benchmark(group="module")
+seconds = itertools.count()
+def tick(): return float(next(seconds))
+def test_exact(taken): taken({rounds!r}, 7)
+@pytest.mark.parametrize("wall", [0.25, 0.5])
+def test_single(taken, wall): taken((wall, 2 * wall), 1)
+@pytest.mark.benchmark(group="mine", disable_gc=True, min_rounds=3)
+def test_marked(taken): taken((0.25,), 2)
+@pytest.mark.benchmark(timer=tick)
+def test_theirs(benchmark): benchmark.pedantic(lambda: next(seconds), rounds=2)
+def test_default(benchmark): benchmark.pedantic(len, args=([],), rounds=1)
+""",
+            passed=6,
+        )
+    }
+    stats, expected = found["test_exact"]["stats"], [wall / 7 for wall in rounds]
+    assert (stats["data"], stats["rounds"], stats["iterations"]) == (expected, 4, 7)
     assert (stats["min"], stats["max"]) == (min(expected), max(expected))
-
-
-def test_rounds_of_one_step(pytester: pytest.Pytester) -> None:
-    """pytest-benchmark takes another path for them."""
-    [benchmark] = _benchmarks(pytester, "def test_it(taken): taken((0.25, 0.5), 1)")
-    assert benchmark["stats"]["data"] == [0.25, 0.5]
-    assert benchmark["stats"]["iterations"] == 1
-
-
-def test_keywords_of_the_users_own_marker_stay(pytester: pytest.Pytester) -> None:
-    """Group and others survive; only the timer is ours, and its name holds no address."""
-    [benchmark] = _benchmarks(
-        pytester,
-        "import pytest\n"
-        "@pytest.mark.benchmark(group='mine', disable_gc=True, min_rounds=3)\n"
-        "def test_it(taken): taken((0.25,), 2)",
-    )
-    assert benchmark["group"] == "mine"
-    assert benchmark["options"]["disable_gc"] is True
-    assert benchmark["options"]["min_rounds"] == 3
-    assert benchmark["options"]["timer"] == "pytest_roofline"
+    assert [found[f"test_single[{wall}]"]["stats"]["data"] for wall in (0.25, 0.5)] == [[0.25, 0.5], [0.5, 1.0]]
+    assert found["test_single[0.25]"]["stats"]["iterations"] == 1
+    assert (found["test_exact"]["group"], found["test_marked"]["group"]) == ("module", "mine")
+    options = found["test_marked"]["options"]
+    assert (options["disable_gc"], options["min_rounds"], options["timer"]) == (True, 3, "pytest_roofline")
+    assert [found[name]["options"]["timer"] for name in ("test_theirs", "test_default")] == ["tick", "perf_counter"]
+    assert found["test_theirs"]["stats"]["data"] == [2.0, 2.0]
 
 
 def test_a_test_that_fails_first_is_one_failure_where_warnings_are_errors(pytester: pytest.Pytester) -> None:
@@ -86,44 +92,6 @@ def test_a_test_that_fails_first_is_one_failure_where_warnings_are_errors(pytest
     pytester.makepyfile("import pytest\ndef test_it(taken): pytest.fail('not here')")
     run = pytester.runpytest_subprocess("-p", "no:playwright", "-p", "no:xdist")
     assert (run.ret, run.parseoutcomes()) == (1, {"failed": 1})
-
-
-def test_the_closest_marker_is_kept(pytester: pytest.Pytester) -> None:
-    """A marker of the module is read as pytest-benchmark would read it: the closest one counts."""
-    [benchmark] = _benchmarks(
-        pytester,
-        "import pytest\npytestmark = pytest.mark.benchmark(group='module')\ndef test_it(taken): taken((0.25,), 2)",
-    )
-    assert benchmark["group"] == "module"
-
-
-def test_every_test_has_a_timer_of_its_own(pytester: pytest.Pytester) -> None:
-    """Parameters share neither rounds nor markers."""
-    benchmarks = _benchmarks(
-        pytester,
-        "import pytest\n"
-        "@pytest.mark.parametrize('wall', [0.25, 0.5])\n"
-        "def test_it(taken, wall): taken((wall, wall), 1)",
-        passed=2,
-    )
-    assert [benchmark["stats"]["data"] for benchmark in benchmarks] == [[0.25, 0.25], [0.5, 0.5]]
-
-
-def test_other_benchmarks_keep_their_own_timer(pytester: pytest.Pytester) -> None:
-    """A test of the same session that benchmarks by itself is timed by its own clock, here one of whole seconds."""
-    benchmarks = _benchmarks(
-        pytester,
-        "import itertools, pytest\n"
-        "seconds = itertools.count()\n"
-        "def tick(): return float(next(seconds))\n"
-        "def test_ours(taken): taken((0.25,), 1)\n"
-        "@pytest.mark.benchmark(timer=tick)\n"
-        "def test_theirs(benchmark): benchmark.pedantic(lambda: next(seconds), rounds=2)\n"
-        "def test_default(benchmark): benchmark.pedantic(len, args=([],), rounds=1)\n",
-        passed=3,
-    )
-    assert [one["options"]["timer"] for one in benchmarks] == ["pytest_roofline", "tick", "perf_counter"]
-    assert benchmarks[1]["stats"]["data"] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("flag", ["--benchmark-disable", "--benchmark-warmup=on", "--benchmark-cprofile=tottime"])

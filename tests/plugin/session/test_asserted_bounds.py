@@ -21,7 +21,6 @@ from roofline.expectations import judging
 from roofline.expectations.outcome import Checked
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
-from roofline.schema.expected_file import ExpectedFileError
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import Roof, Session
@@ -46,9 +45,8 @@ HEAD = """
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A project whose last run on this machine measured roofs that nothing comes near: every case is launch-bound."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     pytester.makeini("[pytest]\nroofline_markers = true\naddopts = --strict-markers -p no:playwright\n")
     roofs = (
         Roof(kind="flop", name="fp32", value=1e20, source="measured", detail="fast"),
@@ -101,6 +99,12 @@ MARKED = (
     @expected_bound(min_fraction_of_roof=10**400)
     def test_digits(roofline): measure(roofline)
 
+    @expected_bound("compute", "memory")
+    def test_two(roofline): measure(roofline)
+
+    @expected_bound("compute", precision="fp31")
+    def test_fp31(roofline): measure(roofline)
+
     @expected_bound("launch")
     def test_roof(roofline): roofline.roof("launch")
 """
@@ -113,7 +117,7 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester, mo
     """Bound and floors fail by name, other devices and precisions are ignored, rows stay valid and have the markers."""
     project.makepyfile(MARKED)
     run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds", *more)
-    run.assert_outcomes(passed=2, failed=3, errors=2)
+    run.assert_outcomes(passed=2, failed=3, errors=4)
     text = _text(run)
     source = "(@pytest.mark.expected_bound of test_markers_are_asserted_after_the_measurement.py::test_{})"
     assert "launch-bound, not compute-bound: measured, but not as expected. test_other on here: failed." in text
@@ -122,6 +126,8 @@ def test_markers_are_asserted_after_the_measurement(project: pytest.Pytester, mo
     assert f"Expected at least 40 % of the speed of light {source.format('slow')}" in text
     assert "@pytest.mark.expected_bound: bound is 'cpu'; use one of compute, memory, launch, input," in text
     assert f"@pytest.mark.expected_bound: min_fraction_of_roof is 1{'0' * 59}; use a number above 0 and at" in text
+    assert "@pytest.mark.expected_bound('compute', 'memory'): takes one bound, and the keywords min_fraction_of" in text
+    assert "@pytest.mark.expected_bound: precision is 'fp31'; use one of fp32, tf32," in text
     assert "@pytest.mark.expected_bound: a roof bounds others and has no bound of its own." in text
     path, records = newest(project)
     assert set(records) == {"test_held", "test_other", "test_slow", "test_elsewhere"}
@@ -163,8 +169,8 @@ def test_the_suite_s_file_is_asserted(project: pytest.Pytester) -> None:
 
 def test_bounds_of_cases_without_a_number(project: pytest.Pytester) -> None:
     """Of a test that was skipped they are not applicable; of none that ran, they are named: tests may have been chosen.
-    With both the run passes. Of a test that failed otherwise: exit code 4, with the reason. Those for other devices and
-    machines are no matter of this run.
+    With both the run passes; with such alone nothing is asserted: exit code 4. Those for other devices and machines are
+    no matter of this run.
     """
     project.makepyfile(
         HEAD
@@ -188,19 +194,8 @@ def test_bounds_of_cases_without_a_number(project: pytest.Pytester) -> None:
     assert run.ret == 0
     assert "bound not applicable: test_b: skipped: not today" in _text(run)
     assert "bounds of no case of this run: test_0, test_1, test_2, test_3, test_4 and 2 more." in _text(run)
-
-
-def test_bounds_that_are_all_not_applicable_do_not_pass(project: pytest.Pytester) -> None:
-    """Another case was measured, but nothing is expected of it: exit code 4."""
-    project.makepyfile(
-        HEAD
-        + "\n    def test_a(roofline): measure(roofline)\n"
-        + "    @pytest.mark.skip(reason='not today')\n    def test_b(roofline): measure(roofline)\n"
-    )
-    (project.path / "expected_bounds.toml").write_text("[[expected]]\ncase = 'test_b'\nbound = 'launch'\n")
-    run = project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds")
-    run.assert_outcomes(passed=1, skipped=1)
-    assert run.ret == 4
+    (project.path / "expected_bounds.toml").write_text(entry.format("test_b"))
+    assert project.runpytest_subprocess(*QUICK, "--roofline-assert-bounds").ret == 4
 
 
 def test_bounds_for_a_device_that_nobody_knows_are_told(project: pytest.Pytester) -> None:
@@ -320,68 +315,6 @@ def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monk
     assert str(caught.value) == (
         "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
     )
-
-
-def _item(*markers: pytest.MarkDecorator) -> pytest.Item:
-    """As much of a test as is asked for its markers."""
-    marks = [marker.mark for marker in markers]
-    item = SimpleNamespace(
-        nodeid="suite/test_it.py::test_it[a-b]",
-        iter_markers=lambda name: iter(mark for mark in marks if mark.name == name),
-        get_closest_marker=lambda name: next((mark for mark in marks if mark.name == name), None),
-    )
-    return cast(pytest.Item, item)
-
-
-def test_a_marker_says_what_it_says() -> None:
-    """All keywords, several markers, the nearest first; other markers say nothing."""
-    mark = pytest.mark
-    item = _item(
-        mark.expected_bound(bound="input", min_fraction_of_speed_of_light=1),
-        mark.expected_bound("compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16"),
-        mark.train,
-    )
-    source = "@pytest.mark.expected_bound of suite/test_it.py::test_it"
-    assert expected_bounds.marked(item) == (
-        Expected(bound="input", min_fraction_of_speed_of_light=1.0, source=source),
-        Expected(bound="compute", min_fraction_of_roof=0.4, device="cuda", precision="*bf16", source=source),
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "message"),
-    [
-        (("compute", "memory"), {}, "('compute', 'memory'): takes one bound, and the keywords min_fraction_of_roof,"),
-        (("compute",), {"floor": 1}, ": unknown key 'floor'; allowed are bound, min_fraction_of_roof,"),
-        ((), {"device": "cpu"}, ": nothing is expected; give a bound, min_fraction_of_roof or"),
-        ((), {"min_fraction_of_roof": 40}, ": min_fraction_of_roof is 40; use a number above 0 and at most 1"),
-        (("compute",), {"precision": "fp31"}, ": precision is 'fp31'; use one of fp32, tf32,"),
-    ],
-)
-def test_a_bad_marker_is_named(arguments: tuple[Any, ...], keywords: dict[str, Any], message: str) -> None:
-    """What was wrong and what is allowed."""
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the text is tested)
-        expected_bounds.marked(_item(pytest.mark.expected_bound(*arguments, **keywords)))
-    assert str(caught.value).startswith(f"@pytest.mark.expected_bound{message}")
-
-
-def test_each_test_has_the_file_nearest_to_it(tmp_path: Path) -> None:
-    """Or the one that was given; each is read before anything runs."""
-    test = "suite/test_it.py::test_it[a-b]"
-    with pytest.raises(
-        expected_bounds.NothingExpected, match=r"no expected_bounds\.toml beside the tests or above them"
-    ):
-        expected_bounds.suite([test], tmp_path, None, marked=False)
-    near, other = tmp_path / "suite" / "expected_bounds.toml", tmp_path / "other.toml"
-    near.parent.mkdir()
-    near.write_text("[[expected]]\ncase = 'near'\nbound = 'compute'\n")
-    other.write_text("[[expected]]\ncase = 'other'\nbound = 'compute'\n")
-    for given, path, case in ((None, near, "near"), (other, other, "other")):
-        found, entries = expected_bounds.suite([test], tmp_path, given, marked=False).files[test]
-        assert (found, [entry.case for entry in entries]) == (path, [case])
-    near.write_text("")
-    with pytest.raises(ExpectedFileError, match="found none"):
-        expected_bounds.suite([test], tmp_path, None, marked=False)
 
 
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:

@@ -11,14 +11,6 @@ from tests.plugin.foreign import MEASURES, QUICK, records, results, session_of
 SAVED = (*QUICK, "--roofline-results", "results")
 
 
-@pytest.fixture
-def outside(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Somebody else's project, whether or not these tests run under pytest-xdist."""
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    pytester.makeini("[pytest]\naddopts = -p no:playwright\n")
-    return pytester
-
-
 def read(pytester: pytest.Pytester) -> tuple[dict[str, Record], tuple[NotMeasured, ...], dict[str, float]]:
     """Rows, cases without a valid number, and roofs of the only results file."""
     document = results(pytester)
@@ -26,12 +18,12 @@ def read(pytester: pytest.Pytester) -> tuple[dict[str, Record], tuple[NotMeasure
     return records(document), session.not_measured, {roof.name: roof.value for roof in session.roofs}
 
 
-def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(outside: pytest.Pytester) -> None:
+def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(project: pytest.Pytester) -> None:
     """The number stays in the file with outcome and reason; the rows of other tests stay valid.
 
     A claim that was disproved is one reason, not two: its row is invalid already.
     """
-    outside.makepyfile(
+    project.makepyfile(
         MEASURES
         + """
     @pytest.fixture
@@ -58,8 +50,8 @@ def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(outside:
         roofline(nn.Linear(8, 4), torch.full((2, 8), float("nan")))
 """
     )
-    outside.runpytest_subprocess(*SAVED).assert_outcomes(passed=2, failed=3, skipped=1, xfailed=1, errors=1)
-    rows, not_measured, _ = read(outside)
+    project.runpytest_subprocess(*SAVED).assert_outcomes(passed=2, failed=3, skipped=1, xfailed=1, errors=1)
+    rows, not_measured, _ = read(project)
     found = {name: [(flag.name, flag.evidence) for flag in row.flags if flag.invalid] for name, row in rows.items()}
     assert [name for name, _ in found.pop("test_disproved")] == ["finite_disproved"]
     said = "the test measured, but did not pass"
@@ -74,18 +66,17 @@ def test_a_test_that_does_not_pass_after_it_measured_has_an_invalid_row(outside:
     assert {entry.id for entry in not_measured} == set(rows) - {"test_mine"}
 
 
-def test_a_run_whose_only_test_skips_after_it_measured_is_not_green(outside: pytest.Pytester) -> None:
+def test_a_run_whose_only_test_skips_after_it_measured_is_not_green(project: pytest.Pytester) -> None:
     """Exit code 4: there is no valid number."""
-    outside.makepyfile(MEASURES + "        pytest.skip('not here')\n")
-    run = outside.runpytest_subprocess(*SAVED)
+    project.makepyfile(MEASURES + "        pytest.skip('not here')\n")
+    run = project.runpytest_subprocess(*SAVED)
     assert run.ret == 4
     run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. skipped: not here"])
 
 
-def test_roofs_beside_cases_that_are_all_skipped_are_no_measurement(outside: pytest.Pytester) -> None:
+def test_roofs_beside_cases_that_are_all_skipped_are_no_measurement(project: pytest.Pytester) -> None:
     """Exit code 4: the run was for the cases."""
-    outside.makeini("[pytest]\nroofline_markers = true\n")
-    outside.makepyfile(
+    project.makepyfile(
         """
         import pytest
 
@@ -97,23 +88,23 @@ def test_roofs_beside_cases_that_are_all_skipped_are_no_measurement(outside: pyt
             pytest.skip("not here")
         """
     )
-    run = outside.runpytest_subprocess(*SAVED)
+    run = project.runpytest_subprocess(*SAVED)
     run.assert_outcomes(passed=1, skipped=1)
     assert run.ret == 4
 
 
-def test_a_roof_whose_test_failed_is_none(outside: pytest.Pytester) -> None:
+def test_a_roof_whose_test_failed_is_none(project: pytest.Pytester) -> None:
     """It is not in the file, so that nothing is held against it."""
-    outside.makepyfile("def test_launch(roofline):\n    roofline.roof('launch')\n    raise ValueError('odd')\n")
-    outside.runpytest_subprocess(*SAVED)
-    rows, _, roofs = read(outside)
+    project.makepyfile("def test_launch(roofline):\n    roofline.roof('launch')\n    raise ValueError('odd')\n")
+    project.runpytest_subprocess(*SAVED)
+    rows, _, roofs = read(project)
     assert not rows["test_launch"].valid
     assert roofs == {}
 
 
-def test_a_test_that_never_calls_the_fixture_fails(outside: pytest.Pytester) -> None:
+def test_a_test_that_never_calls_the_fixture_fails(project: pytest.Pytester) -> None:
     """A performance test that measures nothing is no success; one that skips or fails has a reason of its own."""
-    outside.makepyfile(
+    project.makepyfile(
         MEASURES
         + """
     def test_idle(roofline):
@@ -126,54 +117,54 @@ def test_a_test_that_never_calls_the_fixture_fails(outside: pytest.Pytester) -> 
         raise ValueError("no good")
 """
     )
-    run = outside.runpytest_subprocess(*SAVED)
+    run = project.runpytest_subprocess(*SAVED)
     run.assert_outcomes(passed=1, failed=2, skipped=1)
     assert run.ret == 1
     run.stdout.fnmatch_lines(["*this test asks for the roofline fixture and never called it: nothing was measured.*"])
-    rows, not_measured, _ = read(outside)
+    rows, not_measured, _ = read(project)
     assert list(rows) == ["test_mine"]
     reasons = {entry.id: entry.reason for entry in not_measured}
     assert reasons.pop("test_idle").startswith("this test asks for the roofline fixture")
     assert reasons == {"test_skips": "not today", "test_fails": "ValueError: no good"}
 
 
-def test_a_run_that_only_forgot_to_measure_ends_with_4(outside: pytest.Pytester) -> None:
+def test_a_run_that_only_forgot_to_measure_ends_with_4(project: pytest.Pytester) -> None:
     """As every run that measured nothing; with a real failure beside it, that failure's exit code stands."""
-    outside.makepyfile("def test_idle(roofline): pass")
-    run = outside.runpytest_subprocess(*QUICK)
+    project.makepyfile("def test_idle(roofline): pass")
+    run = project.runpytest_subprocess(*QUICK)
     assert run.ret == 4
     run.stdout.fnmatch_lines(["ERROR: nothing was measured. 1 case(s) were given up. failed: this test asks*"])
-    outside.makepyfile("def test_idle(roofline): pass\ndef test_bad(): assert False")
-    assert outside.runpytest_subprocess(*QUICK).ret == 1
+    project.makepyfile("def test_idle(roofline): pass\ndef test_bad(): assert False")
+    assert project.runpytest_subprocess(*QUICK).ret == 1
 
 
 @pytest.mark.usefixtures("forked_children")
-def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(outside: pytest.Pytester) -> None:
+def test_under_xdist_a_smoke_test_is_allowed_where_it_is_asked_for(project: pytest.Pytester) -> None:
     """--benchmark-disable says that nothing shall be measured; beside a folder for results that is an error."""
-    outside.makepyfile(MEASURES)
+    project.makepyfile(MEASURES)
     smoke = (*QUICK, "-n", "1", "--benchmark-disable")
-    run = outside.runpytest_subprocess(*smoke)
+    run = project.runpytest_subprocess(*smoke)
     run.assert_outcomes(passed=1)
     assert run.ret == 0
-    run = outside.runpytest_subprocess(*smoke, "--roofline-results", "results")
+    run = project.runpytest_subprocess(*smoke, "--roofline-results", "results")
     run.assert_outcomes(errors=1)
     run.stdout.fnmatch_lines(["*--benchmark-disable: nothing would be measured.*"])
 
 
-def test_where_pytest_breaks_the_results_are_named(outside: pytest.Pytester) -> None:
+def test_where_pytest_breaks_the_results_are_named(project: pytest.Pytester) -> None:
     """pytest has no summary then."""
-    outside.makeconftest("def pytest_runtest_logfinish(nodeid):\n    assert 'last' not in nodeid\n")
-    outside.makepyfile(MEASURES + "\n    def test_last(): pass\n")
-    run = outside.runpytest_subprocess(*SAVED)
+    project.makeconftest("def pytest_runtest_logfinish(nodeid):\n    assert 'last' not in nodeid\n")
+    project.makepyfile(MEASURES + "\n    def test_last(): pass\n")
+    run = project.runpytest_subprocess(*SAVED)
     assert run.ret == 3
     run.stdout.fnmatch_lines(["INTERNALERROR> *", "results: *.json"])
-    assert list(records(results(outside))) == ["test_mine"]
+    assert list(records(results(project))) == ["test_mine"]
 
 
 @pytest.mark.usefixtures("started_anew")
-def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester) -> None:
+def test_nothing_of_a_case_lives_when_the_next_is_built(project: pytest.Pytester) -> None:
     """Of one that was measured, of one whose step failed, of one whose fixture failed; not even what holds itself."""
-    outside.makepyfile(
+    project.makepyfile(
         """
         import weakref
         import pytest
@@ -218,6 +209,6 @@ def test_nothing_of_a_case_lives_when_the_next_is_built(outside: pytest.Pytester
             roofline(model, torch.randn(2, 8))
         """
     )
-    run = outside.runpytest_subprocess(*QUICK)
+    run = project.runpytest_subprocess(*QUICK)
     run.assert_outcomes(passed=3, failed=1, errors=1)
     run.stdout.no_fnmatch_line("*AssertionError*")

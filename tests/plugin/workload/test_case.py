@@ -12,28 +12,20 @@ from torch import nn
 from pytest_roofline.options import Options
 from pytest_roofline.workload.case import case_of, check_parameters, layout_of
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.step import ReadyBatches, Workload, sgd
-from tests.plugin.fake_run import options
+from pytest_roofline.workload.step import ReadyBatches, Workload
+from tests.plugin.fake_run import options, workload_of
 
 OPTIONS = options()
 
 
-def workload(**changes: Any) -> Workload:
-    model = nn.Linear(4, 3)
+def workload(model: nn.Module | None = None, **changes: Any) -> Workload:
     values: dict[str, Any] = {
-        "model": model,
         "batches": ReadyBatches([((torch.ones(2, 4),), torch.tensor([0, 1]))]),
-        "mode": "train",
-        "precision": PRECISIONS["fp32"],
-        "device": torch.device("cpu"),
-        "loss": nn.functional.cross_entropy,
-        "optimizer": sgd(model),
-        "name": "linear",
         "batch": 2,
         "config": {"input_shape": [4]},
         "setting": {"threads": 2, "loader": {"workers": 1}},
     }
-    return Workload(**{**values, **changes})
+    return workload_of(model or nn.Linear(4, 3), **{**values, **changes})
 
 
 def hash_of(made: Workload, options: Options = OPTIONS) -> str:
@@ -82,7 +74,7 @@ def test_what_is_not_hashed_is_recorded_all_the_same() -> None:
 def images(weights: torch.memory_format, inputs: torch.memory_format, channels: int = 3) -> Workload:
     model = nn.Conv2d(channels, 4, 3).to(memory_format=weights)
     batch = torch.ones(2, channels, 8, 8).to(memory_format=inputs)
-    return workload(model=model, batches=ReadyBatches([((batch,), None)]), mode="infer", loss=None, optimizer=None)
+    return workload(model=model, batches=ReadyBatches([((batch,), None)]), mode="infer")
 
 
 PLAIN, LAST = torch.contiguous_format, torch.channels_last

@@ -105,20 +105,6 @@ def test_nothing_is_made_where_the_compiler_is_not_loaded(monkeypatch: pytest.Mo
     assert compiling.graphs_so_far() == Graphs()
 
 
-@pytest.mark.parametrize(
-    ("environment", "switch"),
-    [
-        ({"TORCH_COMPILE_DISABLE": "1"}, "TORCH_COMPILE_DISABLE=1"),
-        ({"TORCHDYNAMO_DISABLE": "1"}, "TORCHDYNAMO_DISABLE=1"),
-        ({"TORCHDYNAMO_DISABLE": "0"}, None),
-        ({}, None),
-    ],
-)
-def test_the_switch_is_named(environment: dict[str, str], switch: str | None) -> None:
-    """torch heeds both variables, where they are 1."""
-    assert compiling.switched_off(environment) == switch
-
-
 def test_a_python_without_a_compiler_is_no_failure_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """What torch.compile raises on a Python that is too new for it."""
 

@@ -5,34 +5,14 @@ from __future__ import annotations
 import copy
 import gc
 import weakref
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from pytest_roofline.workload.precision import PRECISIONS
-from pytest_roofline.workload.step import LEARNING_RATE, ReadyBatches, Step, Workload, case_id, sgd, workload_hash
-
-CPU = torch.device("cpu")
-
-
-def batch(seed: int = 0) -> tuple[tuple[Tensor, ...], Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.randn(4, 5, generator=generator),), torch.randint(3, (4,), generator=generator)
-
-
-def workload(model: nn.Module, **changes: Any) -> Workload:
-    values: dict[str, Any] = {
-        "model": model,
-        "batches": ReadyBatches([batch()]),
-        "mode": "train",
-        "precision": PRECISIONS["fp32"],
-        "device": CPU,
-        "loss": nn.functional.cross_entropy,
-        "optimizer": sgd(model),
-    }
-    return Workload(**{**values, **changes})
+from pytest_roofline.workload.step import LEARNING_RATE, ReadyBatches, Step, case_id, sgd, workload_hash
+from tests.plugin.fake_run import batch, workload_of
 
 
 def test_a_training_step_is_the_one_written_by_hand() -> None:
@@ -40,7 +20,7 @@ def test_a_training_step_is_the_one_written_by_hand() -> None:
     torch.manual_seed(0)
     model = nn.Linear(5, 3)
     twin = copy.deepcopy(model)
-    step = Step(workload(model))
+    step = Step(workload_of(model))
     optimizer = torch.optim.SGD(twin.parameters(), lr=LEARNING_RATE, momentum=0.9, weight_decay=1e-4)
     for _ in range(3):
         step()
@@ -56,16 +36,16 @@ def test_accumulation_adds_the_gradients_of_several_batches() -> None:
     torch.manual_seed(0)
     model = nn.Linear(5, 3)
     twin = copy.deepcopy(model)
-    pair = [batch(1), batch(2)]
-    Step(workload(model, batches=ReadyBatches(pair), grad_accum_steps=2))()
+    pair = [batch(seed=1), batch(seed=2)]
+    Step(workload_of(model, batches=ReadyBatches(pair), grad_accum_steps=2))()
     whole = (torch.cat([pair[0][0][0], pair[1][0][0]]),), torch.cat([pair[0][1], pair[1][1]])
-    Step(workload(twin, batches=ReadyBatches([whole]), optimizer=sgd(twin)))()
+    Step(workload_of(twin, batches=ReadyBatches([whole])))()
     torch.testing.assert_close(model.weight.grad, twin.weight.grad)
 
 
 def test_inference_leaves_no_graph_and_keeps_the_output() -> None:
     """It runs under inference_mode."""
-    step = Step(workload(nn.Linear(5, 3), mode="infer", loss=None, optimizer=None))
+    step = Step(workload_of(nn.Linear(5, 3), mode="infer"))
     step()
     assert step.last.is_inference()
     assert step.last.shape == (4, 3)
@@ -73,7 +53,7 @@ def test_inference_leaves_no_graph_and_keeps_the_output() -> None:
 
 def test_autocast_is_entered_in_every_step() -> None:
     """The output of the second step is in the autocast dtype too."""
-    step = Step(workload(nn.Linear(5, 3), mode="infer", precision=PRECISIONS["amp_bf16"]))
+    step = Step(workload_of(nn.Linear(5, 3), mode="infer", precision=PRECISIONS["amp_bf16"]))
     step()
     step()
     assert step.last.dtype == torch.bfloat16
@@ -83,7 +63,7 @@ def test_autocast_is_entered_in_every_step() -> None:
 def test_a_step_that_was_taken_dies_with_its_last_name(mode: str) -> None:
     """Model, batch and optimiser are gone at once: the next model needs the memory before cycles are collected."""
     model = nn.Linear(5, 3)
-    step = Step(workload(model, mode=mode))
+    step = Step(workload_of(model, mode=mode, optimizer=sgd(model)))
     gc.disable()
     try:
         step()
@@ -97,7 +77,7 @@ def test_a_step_that_was_taken_dies_with_its_last_name(mode: str) -> None:
 
 def test_batches_are_taken_in_turn() -> None:
     """One batch alone could stay in a cache that real input doesn't stay in."""
-    batches = ReadyBatches([batch(1), batch(2)])
+    batches = ReadyBatches([batch(seed=1), batch(seed=2)])
     first, second, third = (batches.next()[0][0] for _ in range(3))
     assert torch.equal(first, third)
     assert not torch.equal(first, second)
@@ -109,7 +89,7 @@ def test_batches_are_taken_in_turn() -> None:
 def test_training_without_a_loss_is_refused() -> None:
     """The workload says what is missing before anything runs."""
     with pytest.raises(ValueError, match="training needs a loss and an optimizer"):
-        workload(nn.Linear(5, 3), loss=None)
+        workload_of(nn.Linear(5, 3), loss=None)
 
 
 def test_ids_and_hashes() -> None:
