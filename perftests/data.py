@@ -52,7 +52,7 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
 
 
 def describe(spec: DataSpec, cache_folder: Path | None = None) -> dict[str, Any]:
-    """What about the source changes the work, as JSON values without any path, for the workload's hash."""
+    """Describe what about the source changes the work, as JSON values without any path, for the workload's hash."""
     folder = _folder(spec, cache_folder)
     if folder is None:
         return {"source": spec.label}

@@ -90,7 +90,7 @@ class LoaderOptions:
     no_augment: bool = False
 
     def describe(self) -> dict[str, Any]:
-        """What changes the work, as JSON values, for the workload's hash."""
+        """Describe what changes the work, as JSON values, for the workload's hash."""
         values = asdict(self)
         values["augment"] = not values.pop("no_augment")
         if not self.workers:

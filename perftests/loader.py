@@ -145,7 +145,7 @@ def _known_warnings() -> Iterator[None]:
 
 
 def _last_line(error: Exception) -> str:
-    """What went wrong, of a message that may hold a worker's traceback."""
+    """Find what went wrong in a message that may hold a worker's traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 

@@ -73,7 +73,7 @@ class Suite:
         )
 
     def obstacle(self, case: CaseSpec, device: torch.device) -> str | None:
-        """Why the case can't be measured on the device and is skipped, or None."""
+        """Tell why the case can't be measured on the device and is skipped, or None."""
         data = self.data_of(case).kind
         reason = _no_library(case, data) or precisions.unsupported(PRECISIONS[case.precision], device)
         return reason or models.find(case.model).obstacle(
@@ -81,7 +81,7 @@ class Suite:
         )
 
     def shortage(self, case: CaseSpec, device: torch.device, *, step: bool, processes: int = 1) -> str | None:
-        """Why the case does not fit into free memory, before anything of it is built; None where it may fit.
+        """Tell why the case does not fit into free memory, before anything of it is built; None where it may fit.
 
         :param step: whether a step is taken, too, and not only batches are fetched.
         :param processes: how many may take as much of the free memory at the same time.
@@ -203,7 +203,7 @@ def room_for(config: pytest.Config, case: CaseSpec, device: torch.device, *, ste
 
 
 def is_asked_for(config: pytest.Config, folder: Path) -> bool:
-    """Whether the command line names the suite's folder, something in it, or a folder above it."""
+    """Tell whether the command line names the suite's folder, something in it, or a folder above it."""
     for argument in config.args:
         # Path.resolve fails on a link that leads to itself, before Python 3.13.
         path = Path(os.path.realpath(Path(config.invocation_params.dir, argument.partition("::")[0])))
@@ -326,7 +326,7 @@ def _fed(cases: Sequence[CaseSpec], kind: Kind) -> dict[str, CaseSpec]:
 
 
 def _no_library(case: CaseSpec, data: str) -> str | None:
-    """Why a library that the case's model or its data come from can't be used, or None."""
+    """Tell why a library that the case's model or its data come from can't be used, or None."""
     if data != "synthetic":
         if not libraries.is_installed("torchvision"):
             return f"{data} data need torchvision, which is not installed: pip install torchvision"

@@ -243,14 +243,11 @@ def roofline(request: pytest.FixtureRequest, benchmark: BenchmarkFixture) -> Roo
         pytest.fail("name the roofline fixture among the test's arguments: it can't be requested later", pytrace=False)
     if hasattr(request.config, "workerinput"):
         _let_measure(request.config, run, benchmark)
-    wrong = None
     try:
         chosen = defaults(request.node.iter_markers("roofline"), parameters_of(request.node))
         expected = expected_bounds.marked(request.node)
     except ValueError as error:
-        wrong = str(error)
-    if wrong is not None:
-        pytest.fail(wrong, pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     torch.manual_seed(run.options.seed)
     return Roofline(run, benchmark, request.node, chosen, expected)
 

@@ -105,7 +105,7 @@ class Worker:
         return result
 
     def _problem(self, item: pytest.Item) -> str | None:
-        """Why the test didn't pass."""
+        """Tell why the test didn't pass."""
         run = run_of(self._config)
         entries = () if run is None else run.not_measured
         return next((entry.why for entry in entries if entry.id == case_name(item)), None)

@@ -229,7 +229,7 @@ def batch_byte(spec: ModelSpec, batch: int, mode: Mode, precision: Precision) ->
 
 
 def may_be_large(spec: ModelSpec, batch: int, memory_byte: int) -> bool:
-    """Whether it is worth some seconds to predict the peak of a step: most are small beside the memory."""
+    """Tell whether it is worth some seconds to predict the peak of a step: most are small beside the memory."""
     per_sample = _IMAGE_FACTOR * 4 * math.prod(spec.input_shape)
     if spec.input_kind == "tokens":
         per_sample = _TOKEN_BYTE * math.prod(spec.input_shape)

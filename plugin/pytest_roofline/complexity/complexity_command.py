@@ -159,7 +159,7 @@ def _specs(names: list[str]) -> list[ModelSpec]:
 def _assess(
     spec: ModelSpec, batches: tuple[int, ...], mode: Literal["train", "infer"], precision: str, memory: int | None
 ) -> tuple[ModelNeeds | None, list[str]]:
-    """What is shown of a model, and why some batches, or all of it, are not."""
+    """Count what is shown of a model; also why some batches, or all of it, are not."""
     from pytest_roofline.complexity.assessment import Assessment, CannotAssess
     from pytest_roofline.complexity.summary import ModelNeeds
 

@@ -60,7 +60,7 @@ def fake_workload(spec: ModelSpec, model: nn.Module, *, batch: int, mode: Mode, 
 
 
 def _convert(model: nn.Module, dtype: torch.dtype) -> None:
-    """What ``model.to(dtype)`` does, which torch can't with fake parameters; one that modules share stays one."""
+    """Do what ``model.to(dtype)`` does, which torch can't with fake parameters; one that modules share stays one."""
     converted: dict[nn.Parameter, nn.Parameter] = {}
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):

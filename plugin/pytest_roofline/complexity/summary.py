@@ -45,7 +45,7 @@ def rows(needs: ModelNeeds) -> list[dict[str, Any]]:
 
 
 def document(models: Sequence[ModelNeeds]) -> dict[str, Any]:
-    """What ``summary.json`` holds: by model its values, steps by batch, and layers."""
+    """Make the content of ``summary.json``: by model its values, steps by batch, and layers."""
     return {
         "schema": SCHEMA,
         "models": {

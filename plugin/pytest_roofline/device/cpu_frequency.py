@@ -16,7 +16,7 @@ _KILOHERTZ = {
 
 
 def settings(cpus: Iterable[int], folder: Path = CPUS) -> dict[str, str | float | bool]:
-    """What the system tells of it, in most virtual machines nothing.
+    """Read what the system tells of it, in most virtual machines nothing.
 
     Where CPUs differ, words are listed, and clocks are the lowest.
 
@@ -39,7 +39,7 @@ def settings(cpus: Iterable[int], folder: Path = CPUS) -> dict[str, str | float 
 
 
 def _boost(folder: Path) -> bool | None:
-    """Whether clocks may go above the rated one: intel_pstate says whether they may not."""
+    """Tell whether clocks may go above the rated one: intel_pstate says whether they may not."""
     forbidden, allowed = _text(folder / "intel_pstate" / "no_turbo"), _text(folder / "cpufreq" / "boost")
     if forbidden is not None:
         return forbidden == "0"

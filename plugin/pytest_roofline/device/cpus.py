@@ -71,7 +71,7 @@ def variables(names: Iterable[str] = VARIABLES) -> dict[str, str]:
 
 
 def binding() -> str | None:
-    """How far the main thread's CPUs are fewer than at the start, in words; None where they aren't."""
+    """Tell how far the main thread's CPUs are fewer than at the start, in words; None where they aren't."""
     own = of_main_thread()
     if own >= AT_START:
         return None

@@ -49,7 +49,7 @@ def _power_capped(rounds: Rounds) -> Flag | None:
 
 
 def _held(rounds: Rounds, reasons: Collection[str], held_s: Sequence[float] | None, by: str) -> str | None:
-    """What shows that the clocks were held down, and how far; None where nothing shows enough of it.
+    """Say what shows that the clocks were held down, and how far; None where nothing shows enough of it.
 
     The reasons stand right after a round, when the device may be idle again and no longer held; the counter ran with
     it, and not every device has one. So either is enough.

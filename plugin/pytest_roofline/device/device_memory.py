@@ -67,7 +67,7 @@ _ALLOCATORS = (
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether it was raised for want of memory, of the host or of the device."""
+    """Tell whether it was raised for want of memory, of the host or of the device."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATORS)
@@ -82,7 +82,7 @@ def reset_peak(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device, total_byte: int | None) -> tuple[Memory, dict[str, str]]:
-    """What the allocator gave out at most since `reset_peak`, and why a value is missing, by its path in the record.
+    """Read what the allocator gave out at most since `reset_peak`; also why values are missing, by path in the record.
 
     :param total_byte: memory of the device, where it is known.
     """

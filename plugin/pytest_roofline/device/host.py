@@ -121,7 +121,7 @@ def _version(name: str) -> str | None:
 
 
 def describe_device(device: torch.device) -> Device:
-    """What the record says of the device."""
+    """Describe the device as the record does."""
     import torch
 
     if device.type == "cuda":
@@ -173,7 +173,7 @@ _MODEL_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 
 
 def _cpuinfo(path: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
-    """What Linux tells of the first processor; of all of them what isn't told one by one."""
+    """Read what Linux tells of the first processor; of all of them what isn't told one by one."""
     try:
         lines = path.read_text().splitlines()
     except OSError:

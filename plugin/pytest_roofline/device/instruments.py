@@ -26,7 +26,7 @@ class CpuInstruments:
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """Why readings are None: under the names of `DeviceState` and `HeldDown`, and ``energy_j``."""
+        """Tell why readings are None: under the names of `DeviceState` and `HeldDown`, and ``energy_j``."""
         return self._rapl.missing
 
     def synchronize(self) -> None:
@@ -46,7 +46,7 @@ class CpuInstruments:
         return HeldDown()
 
     def energy_j(self) -> float | None:
-        """What the device has used since some moment before; None where it tells no energy."""
+        """Read what the device has used since some moment before; None where it tells no energy."""
         return self._rapl.energy_j()
 
 

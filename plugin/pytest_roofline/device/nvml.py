@@ -77,7 +77,7 @@ class Nvml:
         )
 
     def energy_j(self) -> float | None:
-        """What the board has used since its driver was loaded; None before Volta, and in many virtual machines."""
+        """Read what the board has used since its driver was loaded; None before Volta, and in many virtual machines."""
         nvml = self._nvml
         return self._read("energy_j", lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3)
 

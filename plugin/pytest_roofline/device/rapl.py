@@ -32,7 +32,7 @@ class Rapl:
             self.missing["energy_j"] = "the system tells no energy of its processors (no RAPL in powercap)"
 
     def energy_j(self) -> float | None:
-        """What was used since this was made; None where nothing tells."""
+        """Read what was used since this was made; None where nothing tells."""
         if self.missing:
             return None
         try:

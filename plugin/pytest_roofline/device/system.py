@@ -153,21 +153,21 @@ class System:
 
     @property
     def wsl(self) -> bool:
-        """Whether this is Linux inside Windows: its GPU driver is Windows' own, behind a device of its own."""
+        """Tell whether this is Linux inside Windows: its GPU driver is Windows' own, behind a device of its own."""
         if not self.platform.startswith("linux"):
             return False
         return "microsoft" in self.kernel_release.lower() or (self.root / "dev" / "dxg").exists()
 
     @property
     def gvisor(self) -> bool:
-        """Whether this is a sandbox of gVisor. Its kernel is its own and calls itself so, or a bare 4.4.0."""
+        """Tell whether this is a sandbox of gVisor. Its kernel is its own and calls itself so, or a bare 4.4.0."""
         return self.platform.startswith("linux") and (
             "gvisor" in self.kernel_release.lower() or self.kernel_release == "4.4.0"
         )
 
     @property
     def container(self) -> str | None:
-        """What shows that this process is in a container; None where nothing does."""
+        """Say what shows that this process is in a container; None where nothing does."""
         if not self.platform.startswith("linux"):
             return None
         for mark in (".dockerenv", "run/.containerenv"):
@@ -193,7 +193,7 @@ class System:
             return None
 
     def capable(self, number: int) -> bool | None:
-        """Whether this process has a capability in effect; None where the kernel doesn't tell."""
+        """Tell whether this process has a capability in effect; None where the kernel doesn't tell."""
         for line in (self.read("self/status") or "").splitlines():
             name, _, value = line.partition(":")
             if name == "CapEff":

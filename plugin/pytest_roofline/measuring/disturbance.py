@@ -34,7 +34,7 @@ _NORMAL = 1.4826
 
 
 def disturbances(rounds: Sequence[Round]) -> tuple[str | None, ...] | None:
-    """What disturbed each round, or None for a quiet one; None altogether where nothing was read to tell."""
+    """Tell what disturbed each round, or None for a quiet one; None altogether where nothing was read to tell."""
     first = rounds[0]
     if first.steal_s is None and first.involuntary_switches is None and first.device.sm_clock_hz is None:
         return None

@@ -78,7 +78,7 @@ class Pace(Protocol):
         ...
 
     def agree(self, steps: int) -> int:
-        """How many steps a round has, where the warm-up (or the plan) says ``steps``. Waits until the word is given."""
+        """Agree how many steps a round has, where the warm-up, or the plan, says ``steps``. Waits for the word."""
         ...
 
     def next_round(self) -> bool:

@@ -125,7 +125,7 @@ class Stopwatch:
         return self.ranks.agree(self._clock() - start)
 
     def sync_cost_s(self) -> float:
-        """What a synchronisation costs when there is nothing to wait for: the median of five batches of ten."""
+        """Measure what a synchronisation costs when there is nothing to wait for: the median of five batches of ten."""
         synchronize, clock = self.instruments.synchronize, self._clock
         synchronize()
         costs = []
@@ -158,5 +158,5 @@ def _held_meanwhile(before: HeldDown, after: HeldDown) -> HeldDown:
 
 
 def difference(before: Number | None, after: Number | None) -> Number | None:
-    """What a counter counted between two readings; None where one is missing."""
+    """Subtract two readings of a counter; None where one is missing."""
     return None if before is None or after is None else after - before

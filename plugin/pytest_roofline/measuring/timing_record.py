@@ -131,7 +131,7 @@ def _rounds(rounds: list[Round], steps: int) -> Rounds:
 
 
 def _throttle(rounds: list[Round]) -> tuple[str | None, ...] | None:
-    """What held the device's clocks down in each round, None where nothing did; None altogether if it isn't known."""
+    """Tell what held the device's clocks down in each round, None where nothing did; None at all if it isn't known."""
     reasons = _series(round.device.throttle for round in rounds)
     return None if reasons is None else tuple("; ".join(held) or None for held in reasons)
 

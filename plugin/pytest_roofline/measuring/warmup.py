@@ -105,7 +105,7 @@ def _find_length(warmup: Warmup, stopwatch: Stopwatch, round_s: float) -> tuple[
 
 
 def is_steady(step_times: Sequence[float]) -> bool:
-    """Whether the last windows neither climb nor fall; False with fewer than six."""
+    """Tell whether the last windows neither climb nor fall; False with fewer than six."""
     if len(step_times) < 2 * HALF:
         return False
     older, newer = step_times[-2 * HALF : -HALF], step_times[-HALF:]

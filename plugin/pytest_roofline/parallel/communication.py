@@ -39,7 +39,7 @@ class Own:
 
 
 def strategy_of(model: nn.Module) -> Strategy | None:
-    """How ranks share the training of a model, ``ddp`` or ``fsdp``; None where each has one of its own."""
+    """Tell how ranks share the training of a model, ``ddp`` or ``fsdp``; None where each has one of its own."""
     from torch.distributed.fsdp import FSDPModule
     from torch.nn.parallel import DistributedDataParallel
 
@@ -49,7 +49,7 @@ def strategy_of(model: nn.Module) -> Strategy | None:
 
 
 def settings(ranks: Alone, model: nn.Module) -> dict[str, Any]:
-    """What of the ranks changes a case's work, for its hash; nothing of a process that measures by itself."""
+    """Give what of the ranks changes a case's work, for its hash; nothing of a process that measures by itself."""
     if not isinstance(ranks, Ranks):
         return {}
     return {

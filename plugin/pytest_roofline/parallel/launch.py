@@ -21,7 +21,7 @@ class Place:
 
     @property
     def suffix(self) -> str:
-        """What tells names of several ranks apart: ``r8``, and on two machines ``r16-n2``."""
+        """Give the ending of a name that tells several ranks apart: ``r8``, and on two machines ``r16-n2``."""
         return f"r{self.ranks}" + (f"-n{self.nodes}" if self.nodes > 1 else "")
 
 

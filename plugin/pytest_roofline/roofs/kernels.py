@@ -71,7 +71,7 @@ class RoofPlan:
 
 
 def plan(name: str, device: torch.device, last_level_cache_byte: int | None) -> RoofPlan:
-    """What to run for a roof of ``NAMES``.
+    """Plan what to run for a roof of ``NAMES``.
 
     :raises RoofUnavailable: the device has no such roof.
     """

@@ -39,7 +39,7 @@ class MeasuredRoofs:
 
     @property
     def again(self) -> str:
-        """What becomes of the doubtful ones, as the end of a sentence; empty where there are none."""
+        """Tell what becomes of the doubtful ones, as the end of a sentence; empty where there are none."""
         if not self.doubtful:
             return ""
         told = "; ".join(f"{name} ({why})" for name, why in self.doubtful.items())
@@ -57,7 +57,7 @@ def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:
 
 
 def doubts(found: Iterable[Roof], device: Device) -> dict[str, str]:
-    """Why roofs of a device may be wrong, by their names; nothing of a sound one."""
+    """Tell why roofs of a device may be wrong, by their names; nothing of a sound one."""
     from roofline.machine import published, roof_choice
 
     row = published.load().find(device.name)
@@ -133,7 +133,7 @@ def _attempt(names: Sequence[str], equipment: Equipment, deadline: float) -> tup
 
 
 def _watched(find: Callable[[], Result], equipment: Equipment) -> tuple[Result, str | None]:
-    """What was found, and what disturbed the machine meanwhile, judged as a round of a case is."""
+    """Give what was found, and what disturbed the machine meanwhile, judged as a round of a case is."""
     results: list[Result] = []
     stopwatch = Stopwatch(lambda: results.append(find()), equipment.instruments, equipment.clock, equipment.telemetry)
     marks = disturbances([stopwatch.round(1)])

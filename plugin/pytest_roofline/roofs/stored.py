@@ -73,7 +73,7 @@ class KeptRoofs:
         return cls(folder() / "roofs" / f"{key_of(machine)}.json")
 
     def read(self) -> tuple[Roof, ...]:
-        """What was kept, each marked with the file. A file that is absent or damaged holds none.
+        """Read what was kept, each marked with the file. A file that is absent or damaged holds none.
 
         A roof whose value is none is left out, so that it is measured again.
 

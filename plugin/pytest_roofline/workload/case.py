@@ -117,7 +117,7 @@ _DTYPES = {
 
 
 def settings_in(parameters: Mapping[str, object]) -> dict[str, Any]:
-    """What a test's parameters say of its measurement in our words: precision, mode, layout, batch and device.
+    """Read what a test's parameters say of its measurement in our words: precision, mode, layout, batch and device.
 
     Others' words say nothing: ``mode="nearest"`` is an interpolation's.
     """
@@ -139,7 +139,7 @@ def settings_in(parameters: Mapping[str, object]) -> dict[str, Any]:
 
 
 def check_parameters(parameters: Mapping[str, object], workload: Workload, case: Case) -> Check | None:
-    """What the test's parameters say was measured; None where they say nothing of it."""
+    """Check what the test's parameters say was measured; None where they say nothing of it."""
     said = settings_in(parameters)
     if not said:
         return None

@@ -59,7 +59,7 @@ class Graphs:
     breaks: Mapping[str, int] = field(default_factory=dict)
 
     def since(self, earlier: Graphs) -> Graphs:
-        """What was made after ``earlier``."""
+        """Count what was made after ``earlier``."""
         return Graphs(
             made=self.made - earlier.made,
             code=self.code - earlier.code,
@@ -71,7 +71,7 @@ class Graphs:
 
 
 def graphs_so_far() -> Graphs:
-    """What was made in this process; nothing where the compiler was never loaded."""
+    """Count what was made in this process; nothing where the compiler was never loaded."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     if dynamo is None:
         return Graphs()
@@ -108,7 +108,7 @@ def compiled(model: nn.Module) -> Callable[..., Any]:
 
 
 def left_out(model: nn.Module) -> str | None:
-    """What of the model torch's compiler doesn't look into, in words; None where there is nothing it names.
+    """Say what of the model torch's compiler doesn't look into; None where there is nothing it names.
 
     The switch stays as it is, off in every torch so far. Set on torch 2.11 and 2.14, on a CPU: an LSTM's training ends
     in a TypeError of the generated code, and a GRU is unrolled in time, 20 time steps of two layers compile for a
@@ -195,8 +195,9 @@ def _raise_in_one_line(error: Exception) -> NoReturn:
 
 
 def _first_line(error: BaseException) -> str:
-    """What went wrong, of a message of many lines: what a C++ compiler calls the error, what an operation raised while
-    it was traced, else the first."""
+    """Find what went wrong in a message of many lines: what a C++ compiler calls the error, what an operation raised
+    while it was traced, else the first.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     of_compiler = [line for line in lines if " error: " in line]
     of_operation = [match[1] for line in lines if (match := re.search(r"\bgot (\w+\(.*\))$", line))]

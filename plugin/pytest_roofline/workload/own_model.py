@@ -153,7 +153,7 @@ def _plain(key: str, value: Any) -> Any:
 
 
 def _refuse_useless(**given: object) -> None:
-    """What only training uses was given for something: most likely for training."""
+    """Refuse what only training uses: it was most likely meant for training."""
     useless = [name for name, value in given.items() if value is not None]
     if useless:
         raise ValueError(

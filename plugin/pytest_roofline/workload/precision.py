@@ -57,7 +57,7 @@ PRECISIONS: dict[str, Precision] = {
 
 
 def unsupported(precision: Precision, device: torch.device) -> str | None:
-    """Why the device can't run the precision natively, or None if it can."""
+    """Tell why the device can't run the precision natively, or None if it can."""
     dtypes = {precision.parameters, precision.autocast} - {None, "float32"}
     if precision.fp32_mode == "tf32":
         dtypes.add("tf32")
@@ -128,7 +128,7 @@ def needs_scaler(precision: Precision, device: torch.device) -> bool:
 
 
 def tf32_in_use(device: torch.device) -> Tf32:
-    """How torch's switches stand now, for the device."""
+    """Tell how torch's switches stand now, for the device."""
     import torch
 
     from pytest_roofline.counting.matrix_operations import Tf32

@@ -23,7 +23,7 @@ def is_installed(library: str) -> bool:
 
 @cache
 def broken(library: str) -> str | None:
-    """Why a library that is installed can't be imported, in one line with what would help; None where it can be.
+    """Tell why a library that is installed can't be imported, in one line with what would help; None where it can be.
 
     Tried once in a process: a second import of what failed half way may fail of something else.
     """

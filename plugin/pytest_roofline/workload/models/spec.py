@@ -57,7 +57,7 @@ class ModelSpec:
         }
 
     def obstacle(self, *, mode: str, batch: int, layout: str, data: str) -> str | None:
-        """Why a case of this model makes no sense and is skipped, or None.
+        """Tell why a case of this model makes no sense and is skipped, or None.
 
         :param data: kind of the data source: ``synthetic``, ``fake``, ``sample`` or ``imagefolder``.
         """
