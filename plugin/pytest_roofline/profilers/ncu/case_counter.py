@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pytest_roofline.config import remove_left
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading, unit_check
 from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
@@ -246,6 +247,7 @@ def _private_folder() -> Iterator[Path]:
 
     :raises NotCounted: none can be made.
     """
+    remove_left("roofline-ncu-")
     try:
         folder = TemporaryDirectory(prefix="roofline-ncu-", ignore_cleanup_errors=True)
     except OSError as error:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.config import disabled, spelled
+from pytest_roofline.config import disabled, remove_left, spelled
 from pytest_roofline.options import Options
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
 from pytest_roofline.session.gating import analysis
@@ -190,6 +190,8 @@ def _repeat(config: pytest.Config, chosen: Options, baseline: Baseline | None) -
     return code
 
 
+_FOLDER = "roofline-sessions-"
+
 Launch = Callable[[Mapping[str, str]], int]
 """Runs one session to its end, with these variables in its environment, and returns its exit code."""
 
@@ -210,7 +212,8 @@ def run(
     if stop_at_failure:
         stops.add(pytest.ExitCode.TESTS_FAILED)
     ended: list[Ended] = []
-    with tempfile.TemporaryDirectory(prefix="roofline-sessions-") as folder:
+    remove_left(_FOLDER)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
         for index in range(1, count + 1):
             place = SessionSet(id=identity, index=index, count=count)
             child = Member(place=place, pointer=Path(folder) / str(index))
