@@ -27,7 +27,7 @@ from pytest_roofline.workers.isolation import Isolation
 from pytest_roofline.workers.process_device import select, take_share
 from pytest_roofline.workers.role import STANDING, Role, place_of
 from pytest_roofline.workers.shared_folder import PlannedTests
-from pytest_roofline.workers.xdist_worker import LeavesOut, Worker
+from pytest_roofline.workers.xdist_worker import LeavesOut, XdistWorker
 from roofline.schema.expected_file import ExpectedFileError
 
 
@@ -109,7 +109,7 @@ def join(config: pytest.Config, role: Role, items: list[pytest.Item]) -> None:
     run.neighbours = share.neighbours
     _count_events(run)
     config.pluginmanager.register(CaseHooks(run), "roofline-cases")
-    config.pluginmanager.register(Worker(run, config, role), "roofline-worker")
+    config.pluginmanager.register(XdistWorker(run, config, role), "roofline-worker")
     config.pluginmanager.register(LeavesOut(role.folder), "roofline-left-out")
     limit = run.options.case_timeout
     if limit is not None:
@@ -256,7 +256,7 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
         raise pytest.UsageError(str(error)) from error
 
 
-def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expected_bounds.Suite | None:
+def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expected_bounds.SuiteBounds | None:
     """Find what bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
@@ -272,7 +272,7 @@ def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expect
             f"{flag}: nothing would be measured, so {asserting} could assert nothing. Leave one out."
         )
     try:
-        return expected_bounds.suite(plan.tests, config.rootpath, chosen.expected_bounds, marked=plan.expects)
+        return expected_bounds.suite_bounds(plan.tests, config.rootpath, chosen.expected_bounds, marked=plan.expects)
     except ExpectedFileError as error:
         raise pytest.UsageError(f"{asserting if chosen.expected_bounds is None else naming}: {error}") from error
     except expected_bounds.NothingExpected as error:

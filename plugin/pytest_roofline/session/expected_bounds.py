@@ -23,7 +23,7 @@ class NothingExpected(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class SuiteBounds:
     """The expectations of the suite's files, by the test (its full name) that each file lies beside.
 
     ``root`` is the project's: messages name the files from there.
@@ -44,7 +44,7 @@ def marked(item: pytest.Item) -> tuple[Expected, ...]:
     return tuple(_of_marker(marker, item) for marker in item.iter_markers(MARKER))
 
 
-def suite(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool) -> Suite:
+def suite_bounds(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool) -> SuiteBounds:
     """The files that bounds are asserted by: the given one, or of each test the nearest above it.
 
     :param tests: full names of those that measure.
@@ -64,7 +64,7 @@ def suite(tests: Iterable[str], root: Path, given: Path | None, *, marked: bool)
             files[test] = (path, contents[path])
     if not files and not marked:
         raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
-    return Suite(root, files)
+    return SuiteBounds(root, files)
 
 
 def applying(expected: Iterable[Expected], record: Record, label: str) -> tuple[Expected, ...]:

@@ -33,7 +33,7 @@ from roofline.schema.session import Machine, NotMeasured, Outcome, Roof, Session
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.session.expected_bounds import Suite
+    from pytest_roofline.session.expected_bounds import SuiteBounds
     from pytest_roofline.session.interfaces import CountsEvents, CountsStep, TakesTurns
     from pytest_roofline.session.progress import Progress
 
@@ -66,7 +66,7 @@ class Run:
         *,
         place: SessionSet | None = None,
         baseline: Baseline | None = None,
-        bounds: Suite | None = None,
+        bounds: SuiteBounds | None = None,
     ) -> None:
         self.options = options
         self.device = device

@@ -17,7 +17,7 @@ from pytest_roofline.workers.role import KEY, Role
 from pytest_roofline.workers.shared_folder import ForWorkers, await_kept
 
 
-class Worker(GivesGains):
+class XdistWorker(GivesGains):
     """Connects a worker's run to pytest and pytest-xdist. Cases run beside those of other workers, roofs alone."""
 
     def __init__(self, run: Run, config: pytest.Config, role: Role) -> None:

@@ -320,7 +320,7 @@ def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monk
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     """As much of a run as asserting reads."""
     on = build.machine()
-    bounds = expected_bounds.Suite(Path("/project"), files)
+    bounds = expected_bounds.SuiteBounds(Path("/project"), files)
     state = {"bounds": bounds, "asserted": 0, "warned": {}}
     return cast(
         Run,

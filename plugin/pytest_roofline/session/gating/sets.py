@@ -34,7 +34,7 @@ VARIABLE = "ROOFLINE_SESSION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedSession:
     """How a session ended. ``code`` is the process's: one of pytest's, or a crash; negative is a signal.
 
     ``cut_off``: it left its journal, so pytest didn't come to its end, as where a test calls ``os._exit(0)``.
@@ -68,14 +68,14 @@ class Member:
     def point_to(self, results: Path) -> None:
         self.pointer.write_text(str(results.absolute()), encoding="utf-8")
 
-    def ended(self, code: int) -> Ended:
+    def ended(self, code: int) -> EndedSession:
         """Tell how it ended, with its results file, which is made of the journal of one that was killed.
 
         A journal without a measurement is taken away, and so is one whose JSON is made; one that can't be read stays.
         """
         index = self.place.index
         if not self.pointer.exists():
-            return Ended(index=index, code=code, file=None)
+            return EndedSession(index=index, code=code, file=None)
         path = Path(self.pointer.read_text(encoding="utf-8"))
         left = path.with_suffix(journal.SUFFIX)
         cut_off = left.exists() and not path.exists()
@@ -89,7 +89,7 @@ class Member:
             except OSError:  # the disk is full: every command reads the journal as well
                 path = left
         file = path if path.exists() else None
-        return Ended(index=index, code=code, file=file, cut_off=cut_off)
+        return EndedSession(index=index, code=code, file=file, cut_off=cut_off)
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
@@ -198,7 +198,7 @@ Launch = Callable[[Mapping[str, str]], int]
 
 def run(
     count: int, launch: Launch, announce: Callable[[str], None], *, stop_at_failure: bool = False
-) -> tuple[Ended, ...]:
+) -> tuple[EndedSession, ...]:
     """Run the sessions of a set, and return how each ended.
 
     The set ends early with a session that was interrupted, that was asked for wrongly or measured nothing (so would the
@@ -211,7 +211,7 @@ def run(
     stops = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED}
     if stop_at_failure:
         stops.add(pytest.ExitCode.TESTS_FAILED)
-    ended: list[Ended] = []
+    ended: list[EndedSession] = []
     remove_left(_FOLDER)
     with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
         for index in range(1, count + 1):
@@ -238,7 +238,9 @@ def worst(codes: Iterable[int]) -> int:
     return min(codes, key=_WORST_FIRST.index, default=pytest.ExitCode.OK)
 
 
-def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline | None = None) -> tuple[int, list[str]]:
+def conclude(
+    ended: Sequence[EndedSession], count: int, width: int, baseline: Baseline | None = None
+) -> tuple[int, list[str]]:
     """Give a set's exit code, and what to show. It passes if each session that was asked for did and left a
     file, and if a case of one of them can be used.
 
@@ -272,7 +274,7 @@ def conclude(ended: Sequence[Ended], count: int, width: int, baseline: Baseline 
     return code, lines
 
 
-def remarks(ended: Sequence[Ended], count: int) -> list[str]:
+def remarks(ended: Sequence[EndedSession], count: int) -> list[str]:
     """Say what must be known of a set beside its results: sessions that crashed or failed, and that it ended early."""
     lines = []
     for one in ended:

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_roofline.session.gating import sets as session_set
 from pytest_roofline.session.gating.baseline import Baseline, options_of_check
-from pytest_roofline.session.gating.sets import Ended, Member
+from pytest_roofline.session.gating.sets import EndedSession, Member
 from roofline.schema.record import Flag
 from roofline.schema.session import SessionSet
 from tests.roofline import build
@@ -40,13 +40,13 @@ def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest
     """
     monkeypatch.chdir(tmp_path)
     member = Member(place=PLACE, pointer=tmp_path / "2")
-    nothing = Ended(index=2, code=0, file=None)
+    nothing = EndedSession(index=2, code=0, file=None)
     assert member.ended(0) == nothing
     results = Path("results.json")
     member.point_to(results)
     assert member.ended(0) == nothing
     results.write_text("{}")
-    assert member.ended(1) == Ended(index=2, code=1, file=tmp_path / "results.json")
+    assert member.ended(1) == EndedSession(index=2, code=1, file=tmp_path / "results.json")
     results.unlink()
     left = tmp_path / "results.journal"
     cut_off = replace(nothing, cut_off=True)
@@ -82,7 +82,7 @@ class Sessions:
         member.point_to(results)
         return code
 
-    def run(self, count: int, *, stop_at_failure: bool = False) -> tuple[Ended, ...]:
+    def run(self, count: int, *, stop_at_failure: bool = False) -> tuple[EndedSession, ...]:
         return session_set.run(count, self.launch, self.announced.append, stop_at_failure=stop_at_failure)
 
 
@@ -149,7 +149,7 @@ FILE = Path("results/1.json")
 )
 def test_what_a_session_died_of(code: int, cut_off: bool, crash: str | None) -> None:
     """By whatever exit code it was left before pytest's end, where pytest has that code only at its end."""
-    assert Ended(index=1, code=code, file=FILE, cut_off=cut_off).crash == crash
+    assert EndedSession(index=1, code=code, file=FILE, cut_off=cut_off).crash == crash
 
 
 @pytest.mark.parametrize(
@@ -163,18 +163,18 @@ def test_what_a_session_died_of(code: int, cut_off: bool, crash: str | None) -> 
 )
 def test_a_session_that_did_not_end_well_is_named(code: int, file: Path | None, says: str) -> None:
     """With how it ended, and whether something of it was kept."""
-    (line,) = session_set.remarks([Ended(index=1, code=code, file=file)], 1)
+    (line,) = session_set.remarks([EndedSession(index=1, code=code, file=file)], 1)
     assert line.startswith(says)
 
 
-def measured(folder: Path, *codes: int, seconds: float = 0.1, **changes: Any) -> list[Ended]:
+def measured(folder: Path, *codes: int, seconds: float = 0.1, **changes: Any) -> list[EndedSession]:
     """A session for each of these exit codes, of one case; ``changes`` are of its record."""
     ended = []
     for index, code in enumerate(codes, 1):
         record = sessions.record(seconds, index, **changes)
         started = build.session(started_at=f"2026-11-20T{index:02}:00:00+00:00")
         file = build.write(folder / f"{index}.json", build.document([record], of=started))
-        ended.append(Ended(index=index, code=code, file=file))
+        ended.append(EndedSession(index=index, code=code, file=file))
     return ended
 
 
@@ -248,7 +248,7 @@ def test_an_interrupted_set_is_not_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", [0, 1, 4, 5])
 def test_a_gate_with_nothing_to_look_at_does_not_pass(code: int) -> None:
     """However the session ended that measured nothing."""
-    found, lines = session_set.conclude([Ended(index=1, code=code, file=None)], 2, 90, BASELINE)
+    found, lines = session_set.conclude([EndedSession(index=1, code=code, file=None)], 2, 90, BASELINE)
     assert found == 4
     assert "gate against base: FAILED: nothing was measured" in lines
 
