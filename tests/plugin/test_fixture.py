@@ -64,21 +64,6 @@ def test_a_failure_shows_the_users_line_and_no_frame_of_the_plugin(
     assert "pytest_roofline/" not in run.stdout.str().partition("= FAILURES =")[2].partition("= roofline =")[0]
 
 
-def test_a_precision_the_device_has_not_is_a_skip(project: pytest.Pytester) -> None:
-    """A CPU has no TF32."""
-    project.makepyfile(
-        MEASURES
-        + """
-    @pytest.mark.roofline(precision="tf32")
-    def test_tf32(roofline):
-        roofline(nn.Linear(8, 4), torch.randn(2, 8))
-"""
-    )
-    run = project.runpytest_subprocess(*QUICK, "-rs")
-    run.assert_outcomes(passed=1, skipped=1)
-    run.stdout.fnmatch_lines(["SKIPPED*tf32 is not native on cpu: a CPU has no TF32"])
-
-
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
@@ -287,22 +272,6 @@ def test_every_missing_value_has_a_reason(project: pytest.Pytester) -> None:
         (path,) = (project.path / f"results{number}").rglob("*.json")
         for name, record in records(json.loads(path.read_text())).items():
             assert unexplained(record) == (), (protocol, name)
-
-
-def test_a_second_call_is_refused_and_the_first_is_kept(project: pytest.Pytester) -> None:
-    """pytest-benchmark keeps one result a test."""
-    project.makepyfile(
-        """
-        import torch
-        def test_twice(roofline):
-            for _ in range(2):
-                roofline(torch.nn.Linear(8, 4), torch.randn(2, 8))
-        """
-    )
-    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
-    run.assert_outcomes(failed=1)
-    run.stdout.fnmatch_lines(["*roofline was called before in this test. Measure once a test; parametrise for more."])
-    assert list(records(results(project))) == ["test_twice"]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def test_a_project_may_use_the_markers_of_the_plugin_without_asking(project: pyt
 
 
 def test_results_are_written_under_label_time_and_commit(project: pytest.Pytester) -> None:
-    """Without --benchmark-json the results folder has the file, and the summary shows the case."""
+    """Without --benchmark-json the results folder has the file, and the summary shows the case. pytest-benchmark's own
+    compare shows it, too.
+    """
     project.makepyfile(MEASURES)
     noted = ("--roofline-note", "zone=us-east1-b", "--roofline-note", "image=debian 12")
     run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results", "--roofline-label", "here", *noted)
@@ -89,6 +91,9 @@ def test_results_are_written_under_label_time_and_commit(project: pytest.Pyteste
     assert 0 < session.measuring_s < session.wall_s
     assert session.noted == {"zone": "us-east1-b", "image": "debian 12"}
     run.stdout.fnmatch_lines(["*= roofline =*", "*test_mine*", f"results: *{path.name}"])
+    compared = project.run(sys.executable, "-m", "pytest_benchmark", "compare", str(path))
+    assert compared.ret == 0
+    compared.stdout.fnmatch_lines(["*test_mine*"])
 
 
 def test_a_test_is_marked_with_the_device_it_runs_on(project: pytest.Pytester) -> None:
@@ -163,7 +168,9 @@ def test_a_run_without_roofs_takes_those_measured_last(project: pytest.Pytester)
 
 
 def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> None:
-    """Failed, skipped, out of memory, error in a fixture: each once, with what was said."""
+    """Failed, skipped, out of memory, error in a fixture, a precision that the device hasn't, a second call, no call at
+    all: each once, with what was said. What was measured before is in the file.
+    """
     project.makepyfile(
         MEASURES
         + """
@@ -185,12 +192,25 @@ def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> N
 
     def test_error(broken, roofline):
         pass
+
+    @pytest.mark.roofline(precision="tf32")
+    def test_tf32(roofline):
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    def test_twice(roofline):
+        for _ in range(2):
+            roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    def test_idle(roofline):
+        pass
 """
     )
-    project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(
-        passed=1, failed=3, skipped=1, errors=1
-    )
+    run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
+    run.assert_outcomes(passed=1, failed=5, skipped=2, errors=1)
     found = {entry.id: (entry.outcome, entry.reason) for entry in session_of(results(project)).not_measured}
+    outcome, reason = found.pop("test_idle")
+    assert outcome == "failed"
+    assert reason.startswith("this test asks for the roofline fixture and never called it: nothing was measured.")
     outcome, reason = found.pop("test_host_memory")
     assert outcome == "out_of_memory"
     assert "DefaultCPUAllocator: can't allocate memory" in reason
@@ -199,7 +219,13 @@ def test_every_case_without_a_number_has_a_reason(project: pytest.Pytester) -> N
         "test_skipped": ("skipped", "not today"),
         "test_memory": ("out_of_memory", "torch.OutOfMemoryError: CUDA out of memory"),
         "test_error": ("error", "ValueError: broken fixture"),
+        "test_tf32": ("skipped", "tf32 is not native on cpu: a CPU has no TF32"),
+        "test_twice": (
+            "failed",
+            "RuntimeError: roofline was called before in this test. Measure once a test; parametrise for more.",
+        ),
     }
+    assert list(records(results(project))) == ["test_mine", "test_twice"]
 
 
 def test_an_interrupted_run_keeps_what_it_measured(project: pytest.Pytester) -> None:
@@ -247,16 +273,6 @@ def test_an_unusable_results_folder_is_told_before_anything_runs(project: pytest
     run = project.runpytest_subprocess(*QUICK, "--roofline-results", "results")
     assert run.ret == 4
     run.stderr.fnmatch_lines(["ERROR: --roofline-results: can't write results to results*"])
-
-
-def test_pytest_benchmark_reads_the_file(project: pytest.Pytester) -> None:
-    """The file is still pytest-benchmark's: its own compare shows it."""
-    project.makepyfile(MEASURES)
-    project.runpytest_subprocess(*QUICK, "--roofline-results", "results").assert_outcomes(passed=1)
-    (path,) = (project.path / "results").rglob("*.json")
-    compared = project.run(sys.executable, "-m", "pytest_benchmark", "compare", str(path))
-    assert compared.ret == 0
-    compared.stdout.fnmatch_lines(["*test_mine*"])
 
 
 def test_a_fixture_of_that_name_in_another_project_is_left_alone(pytester: pytest.Pytester) -> None:

@@ -102,32 +102,6 @@ def test_a_roof_whose_test_failed_is_none(project: pytest.Pytester) -> None:
     assert roofs == {}
 
 
-def test_a_test_that_never_calls_the_fixture_fails(project: pytest.Pytester) -> None:
-    """A performance test that measures nothing is no success; one that skips or fails has a reason of its own."""
-    project.makepyfile(
-        MEASURES
-        + """
-    def test_idle(roofline):
-        pass
-
-    def test_skips(roofline):
-        pytest.skip("not today")
-
-    def test_fails(roofline):
-        raise ValueError("no good")
-"""
-    )
-    run = project.runpytest_subprocess(*SAVED)
-    run.assert_outcomes(passed=1, failed=2, skipped=1)
-    assert run.ret == 1
-    run.stdout.fnmatch_lines(["*this test asks for the roofline fixture and never called it: nothing was measured.*"])
-    rows, not_measured, _ = read(project)
-    assert list(rows) == ["test_mine"]
-    reasons = {entry.id: entry.reason for entry in not_measured}
-    assert reasons.pop("test_idle").startswith("this test asks for the roofline fixture")
-    assert reasons == {"test_skips": "not today", "test_fails": "ValueError: no good"}
-
-
 def test_a_run_that_only_forgot_to_measure_ends_with_4(project: pytest.Pytester) -> None:
     """As every run that measured nothing; with a real failure beside it, that failure's exit code stands."""
     project.makepyfile("def test_idle(roofline): pass")
