@@ -49,29 +49,23 @@ def finished(run: Checked, exitstatus: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("exitstatus", "of_check", "code"), [(0, 0, 0), (0, 1, 1), (0, 4, 4), (1, 0, 1), (1, 1, 1), (1, 4, 1)]
+    ("exitstatus", "of_check", "shown", "code"),
+    [
+        *((0, 0, True, 0), (0, 1, True, 1), (0, 4, True, 4)),
+        *((1, 0, True, 1), (1, 1, True, 1), (1, 4, True, 1)),
+        *((0, 0, False, 4), (1, 0, False, 1)),
+        *((2, 0, True, 2), (3, 0, True, 3), (4, 0, True, 4)),
+    ],
 )
-def test_the_gates_verdict_is_the_exit_code_of_a_green_run(exitstatus: int, of_check: int, code: int) -> None:
-    """A failed test's stays, and the verdict is shown beside it."""
-    run = Checked(of_check)
+def test_the_gates_verdict_is_the_exit_code_of_a_green_run(
+    exitstatus: int, of_check: int, *, shown: bool, code: int
+) -> None:
+    """A failed test's stays, and the verdict is shown beside it. Results that can't be shown are no regression: 4 where
+    tests passed. A run that was cut short is not judged: it is no sample of what it was to measure, and red already.
+    """
+    run = Checked(of_check, shown=shown)
     assert finished(run, exitstatus) == code
-    assert run.widths == [80]
-
-
-@pytest.mark.parametrize(("exitstatus", "code"), [(0, 4), (1, 1)])
-def test_a_run_that_can_not_be_shown_is_no_regression(exitstatus: int, code: int) -> None:
-    """It ends with 4 where its tests passed; the gate is asked all the same."""
-    run = Checked(0, shown=False)
-    assert finished(run, exitstatus) == code
-    assert run.widths == [80]
-
-
-@pytest.mark.parametrize("exitstatus", [2, 3, 4])
-def test_a_run_that_was_cut_short_is_not_judged(exitstatus: int) -> None:
-    """It is no sample of what it was to measure, and red already."""
-    run = Checked(0)
-    assert finished(run, exitstatus) == exitstatus
-    assert run.widths == []
+    assert run.widths == ([80] if exitstatus < 2 else [])
 
 
 def test_results_that_can_not_be_shown_are_named_without_the_way_back(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def _process(throttled_s: float | None = None) -> Process:
 
 
 def _flags(
-    *held: str | None,
+    *,
+    held: tuple[str | None, ...] = (),
     process: Process | None = None,
     memory: Memory | None = None,
     system: System = LINUX,
@@ -51,119 +52,108 @@ def _flags(
     return {flag.name: flag.evidence for flag in flags}
 
 
-def test_a_quiet_machine_has_no_flag() -> None:
-    """Neither one that tells nothing of itself."""
-    assert _flags(None, None) == {}
-    assert _flags() == {}
-
-
-def test_heat_that_held_the_clocks_down() -> None:
-    """In how many rounds, what NVML called it, to which clocks, and how hot it was."""
-    evidence = _flags(
-        "SW Thermal Slowdown",
-        "HW Slowdown; SW Thermal Slowdown",
-        None,
-        "Applications Clocks Setting",
-        sm_clock_hz=(1.2e9, 0.6e9, 1.98e9, 1.9e9),
-        temperature_c=(86.0, 90.0, 88.0, 80.0),
-    )
-    assert evidence == {
-        "throttled": "clocks held down in 2 of 4 rounds (SW Thermal Slowdown, HW Slowdown), SM clock 600 to 1980 MHz, "
-        "up to 90 °C"
-    }
-
-
-def test_the_power_limit_is_another_flag() -> None:
-    """It is a setting of the machine, and normal under full load."""
-    evidence = _flags("SW Power Cap", "SW Power Cap", sm_clock_hz=(1.5e9, 1.5e9), power_w=(690.0, 710.0))
-    assert evidence == {
-        "power_capped": "clocks held down in 2 of 2 rounds (SW Power Cap), SM clock 1500 MHz, power 700 W"
-    }
-
-
-@pytest.mark.parametrize(("of", "flagged"), [(10, True), (11, False)])
-def test_one_round_in_ten_is_enough(of: int, flagged: bool) -> None:
-    """Less has hardly moved the mean."""
-    assert ("throttled" in _flags("HW Slowdown", *[None] * (of - 1))) is flagged
+HEAT = {
+    "held": ("SW Thermal Slowdown", "HW Slowdown; SW Thermal Slowdown", None, "Applications Clocks Setting"),
+    "sm_clock_hz": (1.2e9, 0.6e9, 1.98e9, 1.9e9),
+    "temperature_c": (86.0, 90.0, 88.0, 80.0),
+}
+LIMIT = {"held": ("SW Power Cap", "SW Power Cap"), "sm_clock_hz": (1.5e9, 1.5e9), "power_w": (690.0, 710.0)}
+BOTH = {"held": ("HW Slowdown", None), "wall_s": (1.0, 1.0), "heat_held_s": (0.5, 0.25), "sm_clock_hz": (0.6e9, 1.9e9)}
+AFTERWARDS = {"held": (None,) * 4, "wall_s": (1.0,) * 4}
 
 
 @pytest.mark.parametrize(
-    ("series", "evidence"),
+    ("seen", "flags"),
     [
-        ("power_held_s", {"power_capped": "clocks held down for 500 ms of 4.00 s (NVML's counter of the power limit)"}),
-        ("heat_held_s", {"throttled": "clocks held down for 500 ms of 4.00 s (NVML's counter of heat)"}),
+        ({"held": (None, None)}, {}),
+        ({}, {}),
+        (
+            HEAT,
+            {
+                "throttled": "clocks held down in 2 of 4 rounds (SW Thermal Slowdown, HW Slowdown), SM clock 600 to "
+                "1980 MHz, up to 90 °C"
+            },
+        ),
+        (
+            LIMIT,
+            {"power_capped": "clocks held down in 2 of 2 rounds (SW Power Cap), SM clock 1500 MHz, power 700 W"},
+        ),
+        (
+            {**AFTERWARDS, "power_held_s": (0.25, 0.25, 0.0, 0.0)},
+            {"power_capped": "clocks held down for 500 ms of 4.00 s (NVML's counter of the power limit)"},
+        ),
+        (
+            {**AFTERWARDS, "heat_held_s": (0.25, 0.25, 0.0, 0.0)},
+            {"throttled": "clocks held down for 500 ms of 4.00 s (NVML's counter of heat)"},
+        ),
+        (
+            BOTH,
+            {
+                "throttled": "clocks held down in 1 of 2 rounds (HW Slowdown), for 750 ms of 2.00 s (NVML's counter of "
+                "heat), SM clock 600 to 1900 MHz"
+            },
+        ),
+        (
+            {"held": ("HW Slowdown", None), "heat_held_s": (0.0, 0.0)},
+            {"throttled": "clocks held down in 1 of 2 rounds (HW Slowdown)"},
+        ),
+        ({"held": ("Applications Clocks Setting", "Sync Boost; Display Clocks Setting")}, {}),
+        (
+            {"process": _process(0.25)},
+            {"throttled": "the CPU quota held threads back for 250 ms (of all CPUs) in 10.0 s"},
+        ),
+        (
+            {"held": ("HW Slowdown",), "process": _process(5.0)},
+            {
+                "throttled": "clocks held down in 1 of 1 rounds (HW Slowdown); the CPU quota held threads back for "
+                "5.00 s (of all CPUs) in 10.0 s"
+            },
+        ),
+    ],
+    ids=[
+        *("quiet", "nothing is told", "heat", "power limit, which is normal under full load"),
+        *("power, seen by a counter alone", "heat, seen by a counter alone", "a reason and a counter"),
+        *("a counter of no growth", "clocks that the user set", "quota", "heat and a quota"),
     ],
 )
-def test_what_a_counter_saw_while_the_device_worked(series: str, evidence: dict[str, str]) -> None:
-    """Right after each round, when it was idle again, no reason stood."""
-    rounds: dict[str, Any] = {"wall_s": (1.0,) * 4, series: (0.25, 0.25, 0.0, 0.0)}
-    assert _flags(None, None, None, None, **rounds) == evidence
-
-
-@pytest.mark.parametrize(("held_s", "flagged"), [(0.8, True), (0.75, False), (0.0, False)])
-def test_a_tenth_of_the_time_is_enough(held_s: float, flagged: bool) -> None:
-    """Clocks boost up to the power limit: less of it is normal under load, and has hardly moved the mean."""
-    assert ("power_capped" in _flags(None, wall_s=(8.0,), power_held_s=(held_s,))) is flagged
-
-
-def test_a_reason_and_a_counter_are_one_evidence() -> None:
-    """Each says what the other doesn't: by what, and for how long. A counter of no growth takes nothing away."""
-    both = _flags("HW Slowdown", None, wall_s=(1.0, 1.0), heat_held_s=(0.5, 0.25), sm_clock_hz=(0.6e9, 1.9e9))
-    assert both == {
-        "throttled": "clocks held down in 1 of 2 rounds (HW Slowdown), for 750 ms of 2.00 s (NVML's counter of heat), "
-        "SM clock 600 to 1900 MHz"
-    }
-    still = _flags("HW Slowdown", None, heat_held_s=(0.0, 0.0))
-    assert still == {"throttled": "clocks held down in 1 of 2 rounds (HW Slowdown)"}
-
-
-def test_clocks_that_the_user_set_are_neither() -> None:
-    """Nor those that other boards or a display ask for."""
-    assert _flags("Applications Clocks Setting", "Sync Boost; Display Clocks Setting") == {}
-
-
-@pytest.mark.parametrize(("held_s", "flagged"), [(None, False), (0.2, False), (0.25, True)])
-def test_a_quota_that_held_threads_back(held_s: float | None, flagged: bool) -> None:
-    """For more than 2 % of the wall time."""
-    flags = _flags(process=_process(held_s))
-    assert ("throttled" in flags) is flagged
-    if flagged:
-        assert flags["throttled"] == "the CPU quota held threads back for 250 ms (of all CPUs) in 10.0 s"
-
-
-def test_heat_and_a_quota_are_one_flag() -> None:
-    """With the evidence of both."""
-    evidence = _flags("HW Slowdown", process=_process(5.0))["throttled"]
-    assert evidence.startswith("clocks held down in 1 of 1 rounds (HW Slowdown); the CPU quota held threads back for")
-
-
-@pytest.mark.parametrize("system", [WSL, WINDOWS], ids=["WSL2", "Windows"])
-def test_memory_that_spilled(system: System) -> None:
-    """More than 95 % of the device reserved, on a system whose driver goes on in the host's memory."""
-    memory = Memory(peak_reserved_byte=int(15.5 * GB), device_total_byte=16 * GB)
-    assert _flags(memory=memory, system=system) == {
-        "spilled": "15.5 GB reserved of 16.0 GB (96.9 %): the driver of this system goes on in the host's memory"
-        " without an error"
-    }
-
-
-def test_memory_that_other_programs_filled() -> None:
-    """What they hold leaves less for the case: the driver's own count of it is looked at, too."""
-    memory = Memory(peak_reserved_byte=6 * GB, device_total_byte=16 * GB)
-    evidence = _flags(memory=memory, system=WSL, device_memory_byte=(int(15.8 * GB),))["spilled"]
-    assert evidence.startswith("15.8 GB in use by all programs of 16.0 GB (98.8 %)")
+def test_what_held_the_device_back(seen: dict[str, Any], flags: dict[str, str]) -> None:
+    """In how many rounds, by what, to which clocks, and how hot it was."""
+    assert _flags(**seen) == flags
 
 
 @pytest.mark.parametrize(
-    ("memory", "system"),
+    ("seen", "flagged"),
     [
-        (Memory(peak_reserved_byte=16 * GB, device_total_byte=16 * GB), LINUX),
-        (Memory(peak_reserved_byte=15 * GB, device_total_byte=16 * GB), WSL),
-        (Memory(peak_reserved_byte=15 * GB), WSL),
-        (Memory(device_total_byte=16 * GB), WSL),
+        ({"held": ("HW Slowdown", *[None] * 9)}, True),
+        ({"held": ("HW Slowdown", *[None] * 10)}, False),
+        ({"wall_s": (8.0,), "power_held_s": (0.8,)}, True),
+        ({"wall_s": (8.0,), "power_held_s": (0.75,)}, False),
+        ({"wall_s": (8.0,), "power_held_s": (0.0,)}, False),
+        ({"process": _process(0.2)}, False),
     ],
-    ids=["Linux refuses", "not full", "total unknown", "nothing known"],
 )
-def test_memory_that_did_not_spill(memory: Memory, system: System) -> None:
-    """Where an allocation fails instead, where there is room, and where nothing is known."""
-    assert _flags(memory=memory, system=system) == {}
+def test_a_tenth_of_the_rounds_or_of_their_time_is_enough(seen: dict[str, Any], flagged: bool) -> None:
+    """Less has hardly moved the mean: clocks boost up to the power limit. Of a quota it is 2 % of the wall time."""
+    assert bool(_flags(**seen)) is flagged
+
+
+@pytest.mark.parametrize(
+    ("memory", "system", "used", "says"),
+    [
+        (Memory(peak_reserved_byte=int(15.5 * GB), device_total_byte=16 * GB), WSL, 0, "15.5 GB reserved of 16.0 GB"),
+        (Memory(peak_reserved_byte=int(15.5 * GB), device_total_byte=16 * GB), WINDOWS, 0, "15.5 GB reserved of 16"),
+        (Memory(peak_reserved_byte=6 * GB, device_total_byte=16 * GB), WSL, int(15.8 * GB), "15.8 GB in use by all"),
+        (Memory(peak_reserved_byte=16 * GB, device_total_byte=16 * GB), LINUX, 0, None),
+        (Memory(peak_reserved_byte=15 * GB, device_total_byte=16 * GB), WSL, 0, None),
+        (Memory(peak_reserved_byte=15 * GB), WSL, 0, None),
+        (Memory(device_total_byte=16 * GB), WSL, 0, None),
+    ],
+    ids=["WSL2", "Windows", "others filled it", "Linux refuses", "not full", "total unknown", "nothing known"],
+)
+def test_memory_that_spilled(memory: Memory, system: System, used: int, says: str | None) -> None:
+    """More than 95 % of the device, on a system whose driver goes on in the host's memory; elsewhere an allocation
+    fails.
+    """
+    flags = _flags(memory=memory, system=system, device_memory_byte=(used,) if used else None)
+    assert list(flags) == ([] if says is None else ["spilled"])
+    assert says is None or flags["spilled"].startswith(says)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_roofline.measuring import InputEnded, Plan
@@ -9,6 +11,7 @@ from tests.plugin.measuring.fakes import Lab
 from tests.plugin.measuring.test_pace import Turns
 
 STEPS = Plan(warmup_steps=3, steps=2, max_time_s=2.0)
+SHORT = Plan(warmup_steps=0, steps=1, max_time_s=0.5)
 
 
 @pytest.mark.parametrize(("power_w", "joule"), [(300.0, 75.0), (0.25, 0.0625)])
@@ -36,30 +39,32 @@ def test_the_single_steps_of_a_latency_are_not_in_it() -> None:
     assert measured.energy_j_per_step == 25.0
 
 
+TURNS = Lab(0.25, power_w=300.0)
+
+
 @pytest.mark.parametrize(
-    ("missing", "why"), [({}, "the device tells no energy"), ({"energy_j": "no counter here"}, "no counter here")]
+    ("lab", "plan", "pace", "why"),
+    [
+        (Lab(0.25), STEPS, None, "the device tells no energy"),
+        (Lab(0.125, power_w=300.0), SHORT, None, "0.5 s of timed rounds are too short for a counter of energy"),
+        (Lab(0.25, power_w=0.0), STEPS, None, "the counter of energy stood still for 2 s"),
+        (TURNS, STEPS, Turns(TURNS, 5, steps=2), "another process ran between the rounds"),
+    ],
+    ids=["no counter", "too short", "stands still", "turns"],
 )
-def test_a_device_without_a_counter(missing: dict[str, str], why: str) -> None:
-    """The reason is the device's own where it has one."""
-    lab = Lab(0.25)
-    lab.missing |= missing
-    measured = lab.measure(STEPS)
+def test_where_a_counter_can_not_tell_it_there_is_a_reason(lab: Lab, plan: Plan, pace: Any, why: str) -> None:
+    """A sensor that is read a few times a second says nothing of less than one; one that stands still is no energy of
+    zero; and in the counter of processes that take turns is the other one's, too.
+    """
+    measured = lab.measure(plan, pace=pace)
     assert measured.energy_j_per_step is None
     assert measured.missing["energy_j_per_step"] == why
 
 
-def test_rounds_too_short_for_a_counter() -> None:
-    """A sensor that is read a few times a second says nothing of less than one."""
-    measured = Lab(0.125, power_w=300.0).measure(Plan(warmup_steps=0, steps=1, max_time_s=0.5))
-    assert measured.energy_j_per_step is None
-    assert measured.missing["energy_j_per_step"] == "0.5 s of timed rounds are too short for a counter of energy"
-
-
-def test_a_counter_that_stands_still_is_no_energy_of_zero() -> None:
-    """It is not read on this machine, whatever it says."""
-    measured = Lab(0.25, power_w=0.0).measure(STEPS)
-    assert measured.energy_j_per_step is None
-    assert measured.missing["energy_j_per_step"] == "the counter of energy stood still for 2 s"
+def test_the_reason_is_the_device_s_own_where_it_has_one() -> None:
+    lab = Lab(0.25)
+    lab.missing["energy_j"] = "no counter here"
+    assert lab.measure(STEPS).missing["energy_j_per_step"] == "no counter here"
 
 
 def test_data_that_ends_within_a_round() -> None:
@@ -74,11 +79,3 @@ def test_data_that_ends_within_a_round() -> None:
     measured = lab.measure(Plan(warmup_steps=0, steps=2, max_time_s=20.0, margin=1e-6), step)
     assert len(measured.timing.rounds.wall_s) == 5
     assert measured.missing["energy_j_per_step"] == "the data ended within a round"
-
-
-def test_processes_that_take_turns() -> None:
-    """The other one's energy is in the same counter."""
-    lab = Lab(0.25, power_w=300.0)
-    measured = lab.measure(STEPS, pace=Turns(lab, 5, steps=2))
-    assert measured.energy_j_per_step is None
-    assert measured.missing["energy_j_per_step"] == "another process ran between the rounds"
