@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,21 +107,13 @@ def open_batches(
 
 
 def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | None:
-    """The image folder of a source that has one."""
+    """The image folder of a source that has one; sample images are kept in the plugin's cache folder."""
     if spec.kind == "sample":
-        return _built(cache_folder or user_cache())
+        try:
+            return _built(cache_folder or stored.folder())
+        except stored.CacheError as error:
+            raise DataError(str(error)) from error
     return None if spec.path is None else _found(spec.path, spec.source)
-
-
-def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """The plugin's cache folder, where sample images are kept. It may not exist yet.
-
-    :raises DataError: it is in a home folder that isn't known.
-    """
-    try:
-        return stored.folder(environment, platform)
-    except stored.CacheError as error:
-        raise DataError(str(error)) from error
 
 
 # The cases of a session share what these find: a folder of a million images is not read anew for each of them.

@@ -327,6 +327,33 @@ def test_a_kept_roof_whose_value_is_none_is_measured_again(tmp_path: Path, value
     assert {roof.name: roof.value for roof in kept.read()} == {"fp32": 1e12}
 
 
+@pytest.mark.parametrize(
+    ("environment", "platform", "expected"),
+    [
+        ({"ROOFLINE_CACHE": "/fast/here", "XDG_CACHE_HOME": "/x"}, "linux", "/fast/here"),
+        ({"XDG_CACHE_HOME": "/x"}, "linux", "/x/pytest-roofline"),
+        ({"ROOFLINE_CACHE": "", "XDG_CACHE_HOME": ""}, "linux", "~/.cache/pytest-roofline"),
+        ({}, "darwin", "~/Library/Caches/pytest-roofline"),
+        ({"LOCALAPPDATA": "/local"}, "win32", "/local/pytest-roofline"),
+        ({}, "win32", "~/AppData/Local/pytest-roofline"),
+    ],
+)
+def test_the_folder_is_the_users_wish_or_the_platforms_habit(
+    environment: dict[str, str], platform: str, expected: str
+) -> None:
+    """ROOFLINE_CACHE wins; an empty variable is none."""
+    assert stored.folder(environment, platform) == Path(expected).expanduser()
+
+
+@pytest.mark.parametrize("variable", ["ROOFLINE_CACHE", "XDG_CACHE_HOME"])
+def test_a_home_folder_that_is_not_known_is_refused(variable: str) -> None:
+    """With the way out."""
+    with pytest.raises(
+        stored.CacheError, match=r"^ROOFLINE_CACHE: .*~nosuchuser/c, and ~nosuchuser is no known home folder"
+    ):
+        stored.folder({variable: "~nosuchuser/c"}, "linux")
+
+
 def test_the_command_shows_what_it_can_not_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute's work isn't lost to a folder that can't be written, and the exit code tells of it."""
     monkeypatch.setattr(required, "measure", lambda *_: required.MeasuredRoofs(build.roofs(1e12, 1e10), {}, 3.0))
