@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,15 +43,10 @@ def memory_room_byte(root: Path = ROOT, own: Path = OWN) -> int | None:
 
 def _room(group: Path) -> int | None:
     for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-        try:
-            most, used = ((group / name).read_text().strip() for name in (limit, usage))
-            lines = (group / "memory.stat").read_text().splitlines()
-        except OSError:
-            continue
-        if not (most.isdecimal() and used.isdecimal()):  # "max": no limit
-            return None
-        counts = {name: int(value) for name, _, value in (line.partition(" ") for line in lines) if value.isdecimal()}
-        return max(0, int(most) - int(used) + sum(counts.get(name, 0) for name in _TAKEN_BACK))
+        most, used, counts = (_read(group / name) for name in (limit, usage, "memory.stat"))
+        if most.isdecimal() and used.isdecimal() and counts:  # "max": no limit
+            taken_back = sum(_count(counts, name) or 0 for name in _TAKEN_BACK)
+            return max(0, int(most) - int(used) + taken_back)
     return None
 
 
@@ -59,10 +55,7 @@ _TAKEN_BACK = ("active_file", "inactive_file", "slab_reclaimable")
 
 def _groups(root: Path, own: Path, controller: str = "cpu") -> Iterator[Path]:
     """The process's own groups and all above them, of both versions. In a container the root is its own."""
-    try:
-        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
-    except OSError:
-        lines = []
+    lines = [line.split(":", 2) for line in _read(own).splitlines()]
     paths = {controllers: path for _, controllers, path in (line for line in lines if len(line) == 3)}
     yield from _upwards(root, paths.get("", "/"))
     of_controller = (path for controllers, path in paths.items() if controller in controllers.split(","))
@@ -76,22 +69,9 @@ def _upwards(root: Path, path: str) -> Iterator[Path]:
 
 
 def _quota(group: Path) -> float | None:
-    try:
-        quota, period = (group / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return _quota_v1(group)
-    return _cpus(quota, period)
-
-
-def _quota_v1(group: Path) -> float | None:
-    try:
-        return _cpus((group / "cpu.cfs_quota_us").read_text(), (group / "cpu.cfs_period_us").read_text())
-    except OSError:
-        return None
-
-
-def _cpus(quota: str, period: str) -> float | None:
-    quota, period = quota.strip(), period.strip()
+    version_2, _, period = _read(group / "cpu.max").partition(" ")
+    quota = version_2 or _read(group / "cpu.cfs_quota_us")
+    period = period or _read(group / "cpu.cfs_period_us")
     if not quota.isdecimal() or not period.isdecimal() or int(period) == 0:  # "max", or -1: no quota
         return None
     return int(quota) / int(period)
@@ -102,12 +82,20 @@ _HELD = {"throttled_usec": 1e6, "throttled_time": 1e9}
 
 
 def _held_s(group: Path) -> float | None:
+    counts = _read(group / "cpu.stat")
+    found = ((_count(counts, name), unit) for name, unit in _HELD.items())
+    return next((count / unit for count, unit in found if count is not None), None)
+
+
+def _count(lines: str, name: str) -> int | None:
+    """The number behind a name in a file of counts, one a line."""
+    found = re.search(rf"^{name} (\d+)$", lines, re.MULTILINE)
+    return None if found is None else int(found[1])
+
+
+def _read(file: Path) -> str:
+    """The text of a file; nothing where it can't be read."""
     try:
-        lines = (group / "cpu.stat").read_text().splitlines()
+        return file.read_text().strip()
     except OSError:
-        return None
-    for line in lines:
-        name, _, value = line.partition(" ")
-        if name in _HELD and value.strip().isdecimal():
-            return int(value) / _HELD[name]
-    return None
+        return ""
