@@ -100,10 +100,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     from pytest_roofline.session.gating import sets
 
-    try:
-        config.stash[STANDING] = standing = sets.settle(config, chosen)
-    except sets.Refused as error:
-        raise pytest.UsageError(str(error)) from error
+    config.stash[STANDING] = standing = sets.settle(config)
     return standing.exit_code
 
 
@@ -225,7 +222,7 @@ def _leave_out_shards(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     from pytest_roofline.session import shard
 
-    others = shard.others(config, chosen, [*cases])
+    others = shard.others(config, [*cases])
     deselect(config, items, {cases[name] for name in others})
 
 

@@ -13,7 +13,7 @@ from pytest_roofline.config import ANNOUNCED, NOT_MEASURED, NOTES, disabled, idl
 from pytest_roofline.device import cpus
 from pytest_roofline.device.system import System
 from pytest_roofline.items import deselect, uses_roofline
-from pytest_roofline.options import SETTINGS, Options, without_effect
+from pytest_roofline.options import SETTINGS, without_effect
 from pytest_roofline.parallel import launch, rank_session
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
@@ -40,10 +40,10 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     plan = PlannedTests.of(items, _of_suite(config, NOTES))
     rank = launch.several()
     if rank is not None:
-        rank_session.prepare(config, chosen, rank)
+        rank_session.prepare(config, rank)
     # Files are the first rank's business; and a worker without a device of its own measures nothing.
     keeps = not hasattr(config, "workerinput") and (rank is None or rank.rank == 0)
-    run = _keeping_run(config, chosen, plan) if keeps else _new_run(config, select(config), plan)
+    run = _keeping_run(config, plan) if keeps else _new_run(config, select(config), plan)
     _count_events(run)
     counting = _counting(config, run) if keeps and chosen.ncu is not None else None
     if keeps:
@@ -82,8 +82,8 @@ def control(config: pytest.Config, plan: PlannedTests) -> tuple[Run, SessionHook
         raise pytest.UsageError(f"{asked}: counters are read by one process at a time. Leave it out, or -n.")
     rank = launch.several()
     if rank is not None:
-        rank_session.prepare(config, options_of(config), rank)
-    run = _keeping_run(config, options_of(config), plan)
+        rank_session.prepare(config, rank)
+    run = _keeping_run(config, plan)
     _open(config, run)
     run.announced += plan.announced
     hooks = SessionHooks(run, config, len(plan.planned))
@@ -134,13 +134,14 @@ def _new_run(config: pytest.Config, device: torch.device, plan: PlannedTests, **
     return run
 
 
-def _keeping_run(config: pytest.Config, chosen: Options, plan: PlannedTests) -> Run:
+def _keeping_run(config: pytest.Config, plan: PlannedTests) -> Run:
     """Make the run of a process that keeps its results.
 
     :raises pytest.UsageError: nothing would be measured, or it can't be kept or judged.
     """
     flag = disabled(config)
-    if chosen.results is not None and flag is not None:  # without that folder tests may run once, unmeasured
+    # Without that folder tests may run once, unmeasured.
+    if options_of(config).results is not None and flag is not None:
         raise pytest.UsageError(NOT_MEASURED.format(flag))
     _refuse_unwritable(config.option.benchmark_json)
     device = select(config)
@@ -152,7 +153,7 @@ def _keeping_run(config: pytest.Config, chosen: Options, plan: PlannedTests) -> 
         notes=plan.notes,
         place=place_of(config),
         baseline=None if standing is None else standing.baseline,
-        bounds=bounds(config, chosen, plan),
+        bounds=bounds(config, plan),
     )
 
 
@@ -256,11 +257,12 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
         raise pytest.UsageError(str(error)) from error
 
 
-def bounds(config: pytest.Config, chosen: Options, plan: PlannedTests) -> expected_bounds.SuiteBounds | None:
+def bounds(config: pytest.Config, plan: PlannedTests) -> expected_bounds.SuiteBounds | None:
     """Find what bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.
     """
+    chosen = options_of(config)
     asserting, naming = spelled(config, "assert_bounds"), spelled(config, "expected_bounds")
     if not chosen.assert_bounds:
         if chosen.expected_bounds is not None:

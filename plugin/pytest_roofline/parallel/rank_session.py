@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.config import spelled
-from pytest_roofline.options import Options
+from pytest_roofline.config import options_of, spelled
 
 if TYPE_CHECKING:
     from pytest_roofline.parallel.launch import Place
@@ -18,11 +17,12 @@ _FILES = ("json", "save", "autosave")
 """What names files in pytest-benchmark's session."""
 
 
-def prepare(config: pytest.Config, chosen: Options, place: Place) -> None:
+def prepare(config: pytest.Config, place: Place) -> None:
     """Refuse what only a process by itself can do. On another rank than the first, show and write nothing from now on.
 
     :raises pytest.UsageError: such a thing is asked for.
     """
+    chosen = options_of(config)
     alone = {
         "sessions": chosen.sessions > 1,
         "resume": chosen.resume is not None,

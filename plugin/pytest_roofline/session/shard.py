@@ -10,32 +10,32 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pytest_roofline.config import ANNOUNCED, spelled
-from pytest_roofline.options import Options
+from pytest_roofline.config import ANNOUNCED, options_of, spelled
 from roofline.files.decoding import ReadError
 from roofline.results import reader
 from roofline.schema.record import Record
 
 
-def others(config: pytest.Config, chosen: Options, cases: Sequence[str]) -> frozenset[str]:
+def others(config: pytest.Config, cases: Sequence[str]) -> frozenset[str]:
     """Find the cases that other shards measure.
 
     :param cases: full names of the tests.
     :raises pytest.UsageError: there are more shards than cases, or the earlier results can't be used.
     """
-    assert chosen.shard is not None
-    index, count = chosen.shard
+    shard = options_of(config).shard
+    assert shard is not None
+    index, count = shard
     asked = f"{spelled(config, 'shard')} {index}/{count}"
     if count > len(cases):
         raise pytest.UsageError(f"{asked}: more parts than cases. Use at most I/{len(cases)}.")
-    earlier_s = _earlier_s(config, chosen)
+    earlier_s = _earlier_s(config)
     if earlier_s.keys().isdisjoint(cases):
         config.stash.setdefault(ANNOUNCED, []).append(
             f"{asked}: how long these cases take is not known, so all count alike."
             f" {spelled(config, 'shard_times')} PATH reads it in earlier results."
         )
-    shards = split(cases, count, earlier_s)
-    return frozenset(case for case, shard in zip(cases, shards, strict=True) if shard != index)
+    dealt = split(cases, count, earlier_s)
+    return frozenset(case for case, shard in zip(cases, dealt, strict=True) if shard != index)
 
 
 def split(cases: Sequence[str], count: int, seconds: Mapping[str, float]) -> list[int]:
@@ -59,9 +59,9 @@ def split(cases: Sequence[str], count: int, seconds: Mapping[str, float]) -> lis
     return [shard[case] for case in cases]
 
 
-def _earlier_s(config: pytest.Config, chosen: Options) -> dict[str, float]:
+def _earlier_s(config: pytest.Config) -> dict[str, float]:
     """Seconds that cases took, by the full names of their tests; those of the newest run count."""
-    path, results = chosen.shard_times, chosen.results
+    path, results = options_of(config).shard_times, options_of(config).results
     if path is None:
         return {}
     asked = f"{spelled(config, 'shard_times')} {path}"

@@ -302,16 +302,18 @@ def test_a_useless_request_is_named(
     monkeypatch.setattr(pytestconfig.option, "benchmark_disable", False)  # whatever these tests run under
     monkeypatch.chdir(tmp_path)
     Path("e.toml").write_text("[[expected]]\ncase = 'a'\nbound = 'cpu'\n")
+    monkeypatch.setattr(start, "options_of", lambda _: options(**given))
     with pytest.raises(pytest.UsageError) as caught:
-        start.bounds(pytestconfig, options(**given), PlannedTests(tests=("suite/test_it.py::test_it[a-b]",)))
+        start.bounds(pytestconfig, PlannedTests(tests=("suite/test_it.py::test_it[a-b]",)))
     assert str(caught.value).startswith(message.format(root=tmp_path))
 
 
 def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Benchmarks that are disabled leave no record to judge."""
     monkeypatch.setattr(pytestconfig.option, "benchmark_disable", True)
+    monkeypatch.setattr(start, "options_of", lambda _: options(assert_bounds=True))
     with pytest.raises(pytest.UsageError) as caught:
-        start.bounds(pytestconfig, options(assert_bounds=True), PlannedTests(expects=True))
+        start.bounds(pytestconfig, PlannedTests(expects=True))
     assert str(caught.value) == (
         "--benchmark-disable: nothing would be measured, so --assert-bounds could assert nothing. Leave one out."
     )

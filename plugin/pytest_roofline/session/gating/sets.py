@@ -20,8 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.config import disabled, remove_left, spelled
-from pytest_roofline.options import Options
+from pytest_roofline.config import disabled, options_of, remove_left, spelled
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
@@ -93,23 +92,12 @@ class Member:
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
-    """Tell which member of a set this process is; None for a member of none.
-
-    :raises ValueError: the variable holds something else.
-    """
+    """Tell which member of a set this process is; None for a member of none."""
     text = environment.pop(VARIABLE, None)
     if text is None:
         return None
-    try:
-        identity, index, count, pointer = json.loads(text)
-        place = SessionSet(id=str(identity), index=int(index), count=int(count))
-        return Member(place=place, pointer=Path(pointer))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{VARIABLE} is for the processes that --roofline-sessions starts. Unset it.") from error
-
-
-class Refused(ValueError):
-    """The run can't be had as it was asked for. The message says why and what to do."""
+    identity, index, count, pointer = json.loads(text)
+    return Member(place=SessionSet(id=identity, index=index, count=count), pointer=Path(pointer))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,26 +111,25 @@ class Standing:
     exit_code: int | None = None
 
 
-def settle(config: pytest.Config, chosen: Options) -> Standing:
+def settle(config: pytest.Config) -> Standing:
     """Find out what this process is of, look for the baseline, and run the sessions of a set.
 
-    :raises Refused: sessions or gate can't be had.
+    :raises pytest.UsageError: sessions or gate can't be had.
     """
+    chosen = options_of(config)
     if chosen.sessions > 1:
-        try:
-            place = member(os.environ)
-        except ValueError as error:
-            raise Refused(str(error)) from error
+        place = member(os.environ)
         if place is not None:
             end_with_parent()
             # The gate is asked once, of all sessions, by the process that started this one.
             return Standing(member=place)
-    _refuse_obstacles(config, chosen)
+    _refuse_obstacles(config)
     baseline = None if chosen.gate is None else _baseline(config, chosen.gate, chosen.gate_options)
-    return Standing(baseline=baseline, exit_code=None if chosen.sessions == 1 else _repeat(config, chosen, baseline))
+    return Standing(baseline=baseline, exit_code=None if chosen.sessions == 1 else _repeat(config, baseline))
 
 
-def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
+def _refuse_obstacles(config: pytest.Config) -> None:
+    chosen = options_of(config)
     asked = spelled(config, "gate" if chosen.sessions == 1 else "sessions")
     one_file = next((flag for flag, name in _ONE_FILE.items() if config.getoption(name, None)), None)
     if chosen.results is None:
@@ -155,7 +142,7 @@ def _refuse_obstacles(config: pytest.Config, chosen: Options) -> None:
         )
     else:
         return
-    raise Refused(f"{asked}: {why}.")
+    raise pytest.UsageError(f"{asked}: {why}.")
 
 
 _ONE_FILE = {"--benchmark-json": "benchmark_json", "--junit-xml": "xmlpath"}
@@ -168,25 +155,25 @@ def _baseline(config: pytest.Config, path: Path, options: Sequence[str]) -> Base
     try:
         judging = baselines.options_of_check(options, verbose=config.option.verbose > 0)
     except ValueError as error:
-        raise Refused(f"{spelled(config, 'gate_options')}: {error}") from error
+        raise pytest.UsageError(f"{spelled(config, 'gate_options')}: {error}") from error
     try:
         return baselines.baseline(path, judging)
     except baselines.NoBaseline as error:
-        raise Refused(f"{spelled(config, 'gate')} {path}: {error}. {how_to_make(path)}") from error
+        raise pytest.UsageError(f"{spelled(config, 'gate')} {path}: {error}. {how_to_make(path)}") from error
 
 
-def _repeat(config: pytest.Config, chosen: Options, baseline: Baseline | None) -> int:
-    command, folder = command_of(config), config.invocation_params.dir
+def _repeat(config: pytest.Config, baseline: Baseline | None) -> int:
+    count, command, folder = options_of(config).sessions, command_of(config), config.invocation_params.dir
     more = environment_of(config)
     width = shutil.get_terminal_size().columns
     ended = run(
-        chosen.sessions,
+        count,
         lambda variables: wait_for(command, {**more, **variables}, folder),
         lambda text: say(f" {text} ".center(width, "=")),
         stop_at_failure=bool(config.getvalue("maxfail")),
     )
-    code, lines = conclude(ended, chosen.sessions, width, baseline)
-    say("\n".join([f" set of {chosen.sessions} sessions ".center(width, "="), *lines]))
+    code, lines = conclude(ended, count, width, baseline)
+    say("\n".join([f" set of {count} sessions ".center(width, "="), *lines]))
     return code
 
 

@@ -25,15 +25,6 @@ from tests.roofline.comparison import sessions
 PLACE = SessionSet(id="s", index=2, count=3)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '["s", "x", 3, "told"]', '["s", 1, 3, 4]'])
-def test_a_variable_that_holds_something_else_is_refused(text: str) -> None:
-    """Somebody set it by hand, or left it set."""
-    with pytest.raises(
-        ValueError, match=r"^ROOFLINE_SESSION is for the processes that --roofline-sessions starts. Unset it.$"
-    ):
-        session_set.member({"ROOFLINE_SESSION": text})
-
-
 def test_a_child_tells_where_its_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that isn't there any more is none, and a journal without a measurement is taken away; one that is damaged
     stays.
