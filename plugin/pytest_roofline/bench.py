@@ -63,13 +63,11 @@ def plan_of(options: Options) -> Plan:
     )
 
 
-def measure_workload(
-    run: Run, workload: Workload, case: str, plan: Plan | None = None
-) -> tuple[Record, Measured, float]:
+def measure_workload(run: Run, workload: Workload, case: str, plan: Plan | None = None) -> tuple[Record, Measured]:
     """Measure, prove and count one workload.
 
     :param plan: how to measure; None is what the options say.
-    :returns: the record; the timing with its log of steps; and the seconds of warm-up and timed rounds.
+    :returns: the record, and the timing with its log of steps.
     :raises compiling.CompilerMissing: this machine can't compile what is to be compiled.
     :raises compiling.NotCompiled: the model can't be compiled.
     :raises compiling.LeftEager: the compiler leaves it alone.
@@ -79,7 +77,7 @@ def measure_workload(
         return _measure(run, workload, case, plan or plan_of(run.options))
 
 
-def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured, float]:
+def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Record, Measured]:
     options, device = run.options, run.device
     attached_flags = attached()
     step = Step(workload)
@@ -130,7 +128,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
             pace=pace,
         )
         measured = replace(measured, step_ends=tuple(ends))
-        seconds = run.clock() - start
+        run.measuring_s += run.clock() - start
         usage = process.stop()
         if run.progress is not None:
             run.progress.proving()
@@ -196,7 +194,7 @@ def _measure(run: Run, workload: Workload, case: str, plan: Plan) -> tuple[Recor
         },
     )
     record = replace(record, flags=record.flags + shared_host(run, record, fed=fed))
-    return explained(record), measured, seconds
+    return explained(record), measured
 
 
 def _watch(run: Run, case: Case) -> Watch | None:
@@ -296,21 +294,21 @@ def _input_wait(workload: Workload) -> Callable[[], float] | None:
     return seconds
 
 
-def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Record, Measured, float]:
+def measure_input(run: Run, fetch: Callable[[], object], case: Case) -> tuple[Record, Measured]:
     """Measure a data loader alone: a step fetches one batch and does nothing with it."""
-    start = run.clock()
     plan = plan_of(run.options)
     plan = replace(plan, max_time_s=min(INPUT_BUDGET_S, plan.max_time_s))
+    start = run.clock()
     measured, used = _timed(run, fetch, plan, _watch(run, case))
+    run.measuring_s += run.clock() - start
     record = _plain_record(run, case, measured, used, None, {"work": "a loader alone computes nothing for the model"})
     record = replace(record, flags=record.flags + shared_host(run, record, fed=True))
-    return record, measured, run.clock() - start
+    return record, measured
 
 
-def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
+def measure_roof(run: Run, name: str) -> Record:
     """Measure a roof of `kernels.NAMES` or `links.NAMES` and enter it into the run's ledger.
 
-    :returns: the record, the timing, and the seconds spent timing.
     :raises roofs.RoofUnavailable: the device has no such roof.
     """
     plan = _roof_plan(run, name)
@@ -318,7 +316,7 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
         start = run.clock()
         winner = roofs.find_best(plan, run.instruments, run.ranks.clock(run.clock))
         measured, used = _timed(run, winner.prepare(), _roof_timing(run))
-        seconds = run.clock() - start
+        run.measuring_s += run.clock() - start
     rounds = measured.timing.rounds
     best_step_s = min(rounds.wall_s) / rounds.steps
     run.roofs.ledger.add(
@@ -336,7 +334,7 @@ def measure_roof(run: Run, name: str) -> tuple[Record, Measured, float]:
     work = _work(plan, winner)
     carried = "message" if plan.kind == "link" else "launch"
     missing = {} if work else {"work": f"a {carried} has neither FLOPs nor bytes to count"}
-    return _plain_record(run, case, measured, used, work, missing), measured, seconds
+    return _plain_record(run, case, measured, used, work, missing)
 
 
 def _roof_plan(run: Run, name: str) -> roofs.RoofPlan:

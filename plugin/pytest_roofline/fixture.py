@@ -162,13 +162,13 @@ class Roofline:
                 with fresh_compiler() if workload.compile else nullcontext():
                     self._try(Step(workload))
                 return None
-            record, measured, seconds = measure_workload(self._run, workload, case, plan)
+            record, measured = measure_workload(self._run, workload, case, plan)
         except (CompilerMissing, LeftEager) as reason:
             pytest.skip(str(reason))
         except (NotCompiled, InputEnded) as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
         check = check_parameters(parameters_of(self._item), workload, record.case)
-        record = self._keep(record, seconds, check)
+        record = self._keep(record, check)
         if measured.step_log_s is not None and self._run.results_path is not None:
             steps = (plan or self.plan).fixed_steps or 1
             self._run.printed.append(write_step_log(self._run.results_path, record.case, measured, steps))
@@ -195,8 +195,7 @@ class Roofline:
         if not self._benchmark.enabled:
             self._try(lambda: None)
             return None
-        record, _, seconds = measure_roof(self._run, name)
-        return self._keep(record, seconds)
+        return self._keep(measure_roof(self._run, name))
 
     def feed(self, fetch: Callable[[], object], case: Case) -> Record | None:
         """Measure a data loader alone: ``fetch`` gets one batch, or raises StopIteration where there are no more.
@@ -219,12 +218,12 @@ class Roofline:
             batches += 1
 
         try:
-            record, measured, seconds = measure_input(self._run, fetch_counted, case)
+            record, measured = measure_input(self._run, fetch_counted, case)
         except InputEnded as reason:
             raise pytest.fail.Exception(str(reason), pytrace=False) from None
         assert record.timing is not None
         check = claims.check_data(batches, record.timing, measured.input_ended)
-        return self._judged(self._keep(record, seconds, check))
+        return self._judged(self._keep(record, check))
 
     def _try(self, step: Callable[[], object]) -> None:
         """Take one step, where benchmarks are disabled: the test still says whether it works."""
@@ -237,7 +236,7 @@ class Roofline:
             raise RuntimeError("roofline was called before in this test. Measure once a test; parametrise for more.")
         self.called = True
 
-    def _keep(self, record: Record, seconds: float, check: Check | None = None) -> Record:
+    def _keep(self, record: Record, check: Check | None = None) -> Record:
         """:returns: the record as it is kept, with what its test expects of it, and one more check."""
         record = replace(record, expected=applying(self._expected, record, self._run.machine.label))
         if check is not None:
@@ -246,7 +245,7 @@ class Roofline:
         self._benchmark.extra_info[KEY] = to_json(record)
         if record.timing is not None:
             hand_over(self._benchmark, self._item, record.timing)
-        self._run.add(record, self._benchmark.stats, seconds)
+        self._run.add(record, self._benchmark.stats)
         return record
 
     def _judged(self, record: Record) -> Record:

@@ -48,6 +48,7 @@ def run_on(lab: Lab, max_time: float = 10.0) -> Run:
             ranks=Alone(),
             progress=None,
             neighbours=0,
+            measuring_s=0.0,
         ),
     )
 

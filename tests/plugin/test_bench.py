@@ -83,19 +83,20 @@ def test_proofs_and_counting_are_outside_the_timed_rounds(lab: Lab, monkeypatch:
 
 def test_times_are_those_of_the_steps(lab: Lab) -> None:
     """Two steps of warm-up and four in the window; the steps that are counted and profiled are in no time."""
-    record, measured, seconds = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    run = run_on(lab)
+    record, measured = bench.measure_workload(run, workload(lab), "case", WINDOW)
     timing = timing_of(record)
     assert timing.step_time_s == STEP_S
     assert (timing.rounds.steps, timing.rounds.wall_s) == (4, (1.0,))
     assert (timing.warmup_steps, timing.warmup_s, measured.first_step_s) == (2, 0.5, STEP_S)
-    assert seconds == 6 * STEP_S
+    assert run.measuring_s == 6 * STEP_S
     # One more that is counted, and five under the profiler.
     assert lab.now == (6 + 1 + 5) * STEP_S
 
 
 def test_the_record_of_a_training_case_is_complete(lab: Lab) -> None:
     """Case, device, checks, work, and a reason for what is missing; it survives its own file format."""
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "linear-train-b4-fp32", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab), "linear-train-b4-fp32", WINDOW)
     case = record.case
     assert (case.id, case.model, case.mode, case.precision) == ("linear-train-b4-fp32", "linear", "train", "fp32")
     assert (case.batch, case.samples_per_step, case.sample_unit) == (4, 4, "row")
@@ -135,7 +136,7 @@ def test_a_process_that_takes_turns_is_not_profiled(lab: Lab) -> None:
     run, turns = run_on(lab), Turns(lab, 3)
     run.perf_stat = cast(PerfStat, Events())
     run.turns = cast(Any, SimpleNamespace(last=True, pace=lambda _case: turns, slowed=lambda step, *_: step))
-    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
     assert len(turns.taken) == 3
     assert record.valid
     statuses = {check.name: check.status for check in record.checks}
@@ -155,7 +156,7 @@ def test_all_batches_that_lie_ready_are_in_the_predicted_peak(lab: Lab) -> None:
 
     def peak(batches: int) -> int:
         ready = ReadyBatches([((torch.ones(4, 5),), torch.tensor([0, 1, 2, 0])) for _ in range(batches)])
-        record, _, _ = bench.measure_workload(run_on(lab), workload(lab, batches=ready), "case", WINDOW)
+        record, _ = bench.measure_workload(run_on(lab), workload(lab, batches=ready), "case", WINDOW)
         assert record.memory is not None
         assert record.memory.peak_predicted_byte is not None
         return record.memory.peak_predicted_byte
@@ -173,7 +174,7 @@ def test_a_step_that_raises_when_it_is_counted_keeps_its_row(lab: Lab) -> None:
             return super().forward(inputs)
 
     model = Refusing(lab)
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
     assert timing_of(record).step_time_s == STEP_S
     assert record.valid
     statuses = {check.name: check.status for check in record.checks}
@@ -191,7 +192,7 @@ def test_an_inference_partly_in_another_thread_has_no_work(lab: Lab) -> None:
                 return pool.submit(torch.mm, super().forward(inputs), torch.eye(3)).result()
 
     partly = workload(lab, Partly(lab), mode="infer")
-    record, _, _ = bench.measure_workload(run_on(lab), partly, "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), partly, "case", WINDOW)
     assert record.valid
     statuses = {check.name: check.status for check in record.checks}
     assert (statuses["device"], statuses["precision"], statuses["finite"]) == ("not_made", "not_made", "passed")
@@ -208,7 +209,7 @@ def test_a_step_that_computes_in_numpy_has_no_work(lab: Lab) -> None:
             return super().forward(torch.from_numpy(inputs.numpy() * 2))
 
     model = Scaled(lab)
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, model), "case", WINDOW)
     assert record.valid
     assert {check.name: check.status for check in record.checks}["precision"] == "not_made"
     assert record.work is None
@@ -226,7 +227,7 @@ def test_a_cached_output_is_no_work_of_0_flop(lab: Lab) -> None:
             return self._output
 
     cached = workload(lab, Cached(lab), mode="infer")
-    record, _, _ = bench.measure_workload(run_on(lab), cached, "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), cached, "case", WINDOW)
     assert record.work is None
     assert record.missing["work"] == (
         "no operation ran in the step: its output is cached, or computed where torch doesn't see it"
@@ -245,26 +246,26 @@ def test_steps_of_different_work_are_flagged(lab: Lab) -> None:
             return outputs @ outputs.t() if self.steps % 2 else outputs
 
     uneven = workload(lab, Alternating(lab), mode="infer")
-    record, _, _ = bench.measure_workload(run_on(lab), uneven, "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), uneven, "case", WINDOW)
     assert [(flag.name, flag.invalid) for flag in record.flags] == [("uneven_steps", False)]
     assert record.work is not None
 
 
 def test_inference_has_latencies_and_no_optimizer_steps(lab: Lab) -> None:
     """Single steps are timed after the rounds, and count as measuring."""
-    inference = workload(lab, mode="infer")
-    record, _, seconds = bench.measure_workload(run_on(lab), inference, "case", WINDOW)
+    run = run_on(lab)
+    record, _ = bench.measure_workload(run, workload(lab, mode="infer"), "case", WINDOW)
     latency = timing_of(record).latency
     assert latency is not None
     assert (latency.steps, latency.median_s, latency.p99_s) == (10, STEP_S, STEP_S)
     assert "optimizer_steps" not in {check.name for check in record.checks}
-    assert seconds == (2 + 4 + 10) * STEP_S
+    assert run.measuring_s == (2 + 4 + 10) * STEP_S
 
 
 def test_waiting_for_data_is_recorded_by_step(lab: Lab) -> None:
     """Where the batches tell how long they were waited for, and how long they took to start."""
     batches = Waiting(lab, [((torch.ones(4, 5),), torch.tensor([0, 1, 2, 0]))])
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, batches=batches), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, batches=batches), "case", WINDOW)
     assert timing_of(record).rounds.input_wait_s == (0.25,)
     assert timing_of(record).input_wait_s == STEP_S / 4
     assert timing_of(record).input_startup_s == 2.0
@@ -288,7 +289,7 @@ def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPa
     """Both kernels are tried, the one with the higher rate is measured, and what it reached is in the ledger."""
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "slow", 1e9, 0.5), kernel(lab, "fast", 1e9, STEP_S))
     run = run_on(lab)
-    record, _, seconds = bench.measure_roof(run, "fp32")
+    record = bench.measure_roof(run, "fp32")
     (roof,) = run.roofs.ledger.roofs()
     assert (roof.name, roof.kernel, roof.value, roof.source) == ("fp32", "fast", 4e9, "measured")
     assert (record.case.id, record.case.model, record.case.mode) == ("roof-fp32", "fast", "roof")
@@ -298,14 +299,14 @@ def test_a_roof_is_its_winners_best_round(lab: Lab, monkeypatch: pytest.MonkeyPa
     assert timing.rounds.wall_s == 6 * (STEP_S,)
     assert (timing.stop_reason, sum(timing.rounds.wall_s)) == ("budget", bench.ROOF_BUDGET_S)
     # Two calls of each to find the winner, its warm-up, its rounds.
-    assert seconds == 2 * 0.5 + 2 * STEP_S + timing.warmup_s + bench.ROOF_BUDGET_S == lab.now
+    assert run.measuring_s == 2 * 0.5 + 2 * STEP_S + timing.warmup_s + bench.ROOF_BUDGET_S == lab.now
 
 
 def test_a_bandwidth_roof_has_bytes_and_no_flop(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is moved is known exactly: both bounds are the same."""
     roof_plan(monkeypatch, "byte", "dram", kernel(lab, "copy", 2e9, STEP_S))
     run = run_on(lab)
-    record, _, _ = bench.measure_roof(run, "dram")
+    record = bench.measure_roof(run, "dram")
     assert record.work is not None
     assert record.work.byte_low_per_step == record.work.byte_high_per_step == 2e9
     assert record.work.flop_per_step == 0
@@ -316,7 +317,7 @@ def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPat
     """Its roof is in seconds; there is a reason where the work would be."""
     roof_plan(monkeypatch, "latency", "launch", kernel(lab, "add", 1.0, STEP_S))
     run = run_on(lab)
-    record, _, _ = bench.measure_roof(run, "launch")
+    record = bench.measure_roof(run, "launch")
     assert [roof.value for roof in run.roofs.ledger.roofs()] == [STEP_S]
     assert record.work is None
     assert record.missing["work"] == "a launch has neither FLOPs nor bytes to count"
@@ -325,17 +326,18 @@ def test_a_launch_has_a_time_and_no_work(lab: Lab, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("max_time", "budget_s"), [(10.0, bench.INPUT_BUDGET_S), (1.0, 1.0)])
 def test_a_loader_alone_has_a_budget_of_its_own(lab: Lab, max_time: float, budget_s: float) -> None:
     """At most three seconds of rounds, less where less was asked for; it has no work, with the reason."""
-    record, _, seconds = bench.measure_input(run_on(lab, max_time), lab.step, LOADER)
+    run = run_on(lab, max_time)
+    record, _ = bench.measure_input(run, lab.step, LOADER)
     assert sum(timing_of(record).rounds.wall_s) == budget_s
     assert record.work is None
     assert record.missing["work"] == "a loader alone computes nothing for the model"
-    assert seconds == lab.now == timing_of(record).warmup_s + budget_s
+    assert run.measuring_s == lab.now == timing_of(record).warmup_s + budget_s
 
 
 def plain_rows(run: Run, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> tuple[Record, ...]:
     """A roof and a loader alone."""
     roof_plan(monkeypatch, "flop", "fp32", kernel(lab, "fast", 1e9, STEP_S))
-    return bench.measure_roof(run, "fp32")[0], bench.measure_input(run, lab.step, LOADER)[0]
+    return bench.measure_roof(run, "fp32"), bench.measure_input(run, lab.step, LOADER)[0]
 
 
 @pytest.mark.parametrize(
@@ -407,11 +409,11 @@ class Events:
 def test_events_are_counted_in_a_pass_of_their_own(lab: Lab) -> None:
     """After all others, only where that was asked for; the timing knows nothing of it, and no folder is published."""
     run = run_on(lab)
-    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
     assert record.host_counters is None
     assert record.missing["host_counters"] == "perf stat was not asked for"
     run.perf_stat = cast(PerfStat, Events())
-    record, _, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run, workload(lab), "case", WINDOW)
     assert record.host_counters == HostCounters(
         status="missing_metric", steps=1, cycles=STEP_S, reason="perf counts no misses"
     )

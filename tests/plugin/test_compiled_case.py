@@ -65,7 +65,7 @@ def check_of(record: Record, name: str) -> Check:
 @pytest.mark.usefixtures("backend")
 def test_compiling_is_timed_apart_from_the_steps(lab: Lab) -> None:
     """What the first step takes beyond a later one; the step time is that of the rounds."""
-    record, measured, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    record, measured = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert measured.first_step_s == COMPILING_S + STEP_S
     assert (timing_of(record).step_time_s, timing_of(record).compile_s) == (STEP_S, COMPILING_S)
     assert record.valid
@@ -76,7 +76,7 @@ def test_compiling_is_timed_apart_from_the_steps(lab: Lab) -> None:
 @pytest.mark.usefixtures("backend")
 def test_an_eager_step_has_no_compile_time_with_the_reason(lab: Lab) -> None:
     """Even if its first step took long."""
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, compile=False), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab, compile=False), "case", WINDOW)
     assert timing_of(record).compile_s is None
     assert record.missing["timing.compile_s"] == "steps run eagerly: nothing is compiled"
     assert record.case.config["compile"] is False
@@ -102,7 +102,7 @@ def test_the_compiled_step_is_timed_and_profiled_and_the_model_counted(
     real = passes.count_step
     monkeypatch.setattr(passes, "kernel_names", kernel_names)
     monkeypatch.setattr(passes, "count_step", count_step)
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert seen == [6, 7, 0]
     assert record.work is not None
     # 4 x 5 x 3 multiply-adds forward and for the weights.
@@ -118,7 +118,7 @@ def test_memory_that_is_short_for_counting_loses_no_row(lab: Lab, monkeypatch: p
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     monkeypatch.setattr(passes, "count_step", count_step)
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert timing_of(record).step_time_s == STEP_S
     assert record.work is None
     assert record.missing["work"] == "out of memory after the timed rounds: CUDA out of memory"
@@ -157,7 +157,7 @@ class Scaled(nn.Module):
 @pytest.mark.usefixtures("backend", "no_recurrent_graphs")
 def test_a_model_that_is_compiled_in_part_says_what_is_eager_in_it(lab: Lab) -> None:
     """It is measured: what torch leaves out is no error of the row, but must be known of it."""
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, Recurrent(Scaled())), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab, Recurrent(Scaled())), "case", WINDOW)
     assert record.valid
     assert check_of(record, "graphs").evidence == (
         "1 graph(s) were compiled before the timed rounds; "
@@ -168,7 +168,7 @@ def test_a_model_that_is_compiled_in_part_says_what_is_eager_in_it(lab: Lab) -> 
 @pytest.mark.usefixtures("backend")
 def test_a_compiled_step_has_no_predicted_peak_with_the_reason(lab: Lab) -> None:
     """What is counted is another step, whose tensors fusion would have done away with."""
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", WINDOW)
     assert record.memory is not None
     assert record.memory.peak_predicted_byte is None
     assert record.missing["memory.peak_predicted_byte"] == "counted on the uncompiled step, whose tensors are others"
@@ -177,7 +177,7 @@ def test_a_compiled_step_has_no_predicted_peak_with_the_reason(lab: Lab) -> None
 @pytest.mark.usefixtures("backend")
 def test_without_a_warm_up_the_rounds_compile_and_are_disproved(lab: Lab) -> None:
     """There is no compile time then, for it is in the rounds."""
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", replace(WINDOW, warmup_steps=0))
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab), "case", replace(WINDOW, warmup_steps=0))
     assert check_of(record, "graphs").evidence == "1 graph(s) were compiled inside the timed rounds"
     assert record.missing["timing.compile_s"] == "no graph was compiled before the timed rounds"
     assert not record.valid
@@ -188,7 +188,7 @@ def test_a_model_that_compiles_itself_has_a_compile_time_too(lab: Lab) -> None:
     """Nobody asked for it, and the step is a compiled one all the same."""
     torch.compiler.reset()
     model = nn.Sequential(torch.compile(nn.Linear(5, 3)))
-    record, _, _ = bench.measure_workload(run_on(lab), compiled(lab, model, compile=False), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), compiled(lab, model, compile=False), "case", WINDOW)
     assert timing_of(record).compile_s == COMPILING_S
     assert check_of(record, "graphs").evidence == "1 graph(s) were compiled before the timed rounds"
 

@@ -111,6 +111,7 @@ class Run:
         self.progress: Progress | None = None
         """Shows on the terminal how far the run is, where that is wanted."""
         self.measuring_s = 0.0
+        """Of warm-up and timed rounds."""
         self.announced: list[str] = []
         """What is shown before the first test."""
         self.printed: list[str] = [f"note: {note}" for note in notes]
@@ -194,9 +195,8 @@ class Run:
 
         return conditions(PRECISIONS[plan.precision], self.options, self.device, f"roof-{plan.name}")
 
-    def add(self, record: Record, stats: Any, seconds: float) -> None:
-        """A case or a roof has been measured: ``seconds`` of warm-up and timed rounds."""
-        self.measuring_s += seconds
+    def add(self, record: Record, stats: Any) -> None:
+        """A case or a roof has been measured."""
         self.measured += self._counts(record)
         if stats is not None:
             self.stats.append(stats)

@@ -63,7 +63,7 @@ def test_a_bound_main_thread_is_a_flag_on_the_record(lab: Lab, monkeypatch: pyte
     monkeypatch.setattr(cpus, "affinity", lambda: frozenset({0, 1}))
     monkeypatch.setattr(cpus, "AT_START", frozenset({0, 1}))
     monkeypatch.setattr(cpus, "variables", lambda: {"GOMP_CPU_AFFINITY": "0 1"})
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     (flag,) = [flag for flag in record.flags if flag.name == "bound_threads"]
     assert flag.evidence == (
         "importing torch left the main thread on 1 of 2 CPUs (GOMP_CPU_AFFINITY=0 1): torch's threads use 2, loader "

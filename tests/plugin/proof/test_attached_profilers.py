@@ -52,9 +52,9 @@ def test_a_default_device_is_none_of_them() -> None:
 def test_a_row_measured_under_a_mode_is_invalid(lab: Lab) -> None:
     """It is measured all the same."""
     with Looking():
-        record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+        record, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     assert [flag.name for flag in record.flags if flag.invalid] == ["measured_under_mode"]
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     assert record.valid
 
 

@@ -110,7 +110,7 @@ def test_normal_numbers_and_other_devices_have_no_flag() -> None:
 def test_a_case_on_denormal_inputs_is_measured_and_flagged(lab: Lab) -> None:
     """Valid, for that is how long it takes."""
     batches = ReadyBatches([((torch.full((4, 5), DENORMAL),), torch.tensor([0, 1, 2, 0]))])
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, batches=batches), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, batches=batches), "case", WINDOW)
     (flag,) = (flag for flag in record.flags if flag.name == "denormals")
     assert flag.evidence.startswith("100% of input 0 are denormal numbers")
     assert record.valid

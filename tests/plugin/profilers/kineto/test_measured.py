@@ -36,7 +36,7 @@ def test_a_model_with_compiled_parts_is_profiled_as_it_was_timed(lab: Lab) -> No
     torch.compiler.reset()
     model = PartlyCompiled(lab)
     inference = workload(lab, model=model, mode="infer", loss=None, optimizer=None)
-    record, _, _ = bench.measure_workload(run_on(lab), inference, "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), inference, "case", WINDOW)
     torch.compiler.reset()
     assert record.profile is not None
     assert record.profile.outside
@@ -49,7 +49,7 @@ def test_a_model_with_compiled_parts_is_profiled_as_it_was_timed(lab: Lab) -> No
 def test_a_measurement_beside_another_profiler_keeps_its_row(lab: Lab) -> None:
     """Everything but the operations' times is there, and they have a reason; it is no measurement of the step alone."""
     with torch.autograd.profiler.profile(use_kineto=True):
-        record, _, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
+        record, _ = bench.measure_workload(run_on(lab), workload(lab), "case", WINDOW)
     assert [flag.name for flag in record.flags if flag.invalid] == ["measured_under_profiler"]
     assert record.operations
     assert record.profile is None
@@ -62,7 +62,7 @@ def test_a_measurement_beside_another_profiler_keeps_its_row(lab: Lab) -> None:
 def test_nothing_is_unexplained(lab: Lab, mode: str) -> None:
     """A measured row has a reason for every value that it lacks."""
     inference = {"mode": "infer", "loss": None, "optimizer": None} if mode == "infer" else {}
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, **inference), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, **inference), "case", WINDOW)
     assert record.profile is not None
     assert forgotten(record) == []
 
@@ -77,7 +77,7 @@ def test_a_step_that_fails_under_the_profiler_keeps_its_proofs(lab: Lab) -> None
             return super().forward(inputs)
 
     model = Refusing(lab)
-    record, _, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
+    record, _ = bench.measure_workload(run_on(lab), workload(lab, model=model, optimizer=sgd(model)), "case", WINDOW)
     assert all(parameter.grad is None for parameter in model.parameters())
     assert {check.name: check.status for check in record.checks}["device"] == "passed"
     assert record.work is not None
