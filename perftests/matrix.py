@@ -31,8 +31,6 @@ _DEFAULTS: Mapping[str, tuple[str, ...]] = {"layout": ("contiguous",), "data": (
 _NEEDED = ("device", *(axis for axis in AXES if axis not in _DEFAULTS))
 _ANY_MODEL = "*"
 
-_Reader = Callable[[str, str], str]
-
 
 class MatrixError(ValueError):
     """A tier or an axis that can't be used. The message says what, from where, and what is allowed."""
@@ -94,7 +92,6 @@ def load(
     overrides: Mapping[str, Override] = MappingProxyType({}),
     *,
     source: str = "--matrix",
-    check_model: Callable[[str], None] = models.check,
 ) -> tuple[CaseSpec, ...]:
     """The cases of the tiers, in their order, each once.
 
@@ -104,15 +101,13 @@ def load(
     :param tiers: names of tiers in ``matrix.toml``, or ``FILE.toml`` or ``FILE.toml:TIER`` for a user's own.
     :param overrides: axis -> values; see `AXES`.
     :param source: the flag the tiers came from, for messages.
-    :param check_model: raises `models.UnknownModel` for a name that isn't known.
     :raises MatrixError: an unknown tier, a file that isn't a matrix, or an axis without a value or with a wrong one.
     """
-    readers = _readers(check_model)
-    given = {axis: _read_override(axis, override, readers[axis]) for axis, override in overrides.items()}
+    given = {axis: _read_override(axis, override) for axis, override in overrides.items()}
     wanted = tuple(tiers)
     if not wanted:
         raise MatrixError(f"{source}: no tier given; tiers are {', '.join(_tables(BUILT_IN, source))}")
-    blocks = [block for tier in wanted for block in _read_tier(tier, source, readers)]
+    blocks = [block for tier in wanted for block in _read_tier(tier, source)]
     if "model" in given:
         blocks = list(_for_models(blocks, given.pop("model"), overrides["model"].source))
     return _cases(_Block({**block.axes, **given}, block.devices) for block in blocks)
@@ -161,35 +156,22 @@ def _for_models(blocks: list[_Block], names: tuple[str, ...], source: str) -> It
             )
 
 
-def _read_override(axis: str, override: Override, read: _Reader) -> tuple[str, ...]:
+def _read_override(axis: str, override: Override) -> tuple[str, ...]:
     if not override.values:
         raise MatrixError(f"{override.source}: no {axis} given, so no case is left")
-    return tuple(dict.fromkeys(read(value, override.source) for value in override.values))
+    return tuple(dict.fromkeys(_READERS[axis](value, override.source) for value in override.values))
 
 
-def _readers(check_model: Callable[[str], None]) -> dict[str, _Reader]:
-    """For every axis what reads one value of it: ``(text, where it stands) -> text``, or a MatrixError."""
-
-    def model(text: str, where: str) -> str:
-        try:
-            with suppress(models.BrokenLibrary):  # its cases are skipped with that reason, and the others run
-                check_model(text)
-        except models.UnknownModel as error:
-            raise MatrixError(f"{where}: {error}") from error
-        return text
-
-    return {
-        "device": _one_of(KINDS),
-        "model": model,
-        "mode": _one_of(MODES),
-        "batch": _batch,
-        "precision": _one_of(tuple(PRECISIONS)),
-        "layout": _one_of(("contiguous", "channels_last")),
-        "data": _data,
-    }
+def _model(text: str, where: str) -> str:
+    try:
+        with suppress(models.BrokenLibrary):  # its cases are skipped with that reason, and the others run
+            models.check(text)
+    except models.UnknownModel as error:
+        raise MatrixError(f"{where}: {error}") from error
+    return text
 
 
-def _one_of(allowed: tuple[str, ...]) -> _Reader:
+def _one_of(allowed: tuple[str, ...]) -> Callable[[str, str], str]:
     def read(text: str, where: str) -> str:
         if text not in allowed:
             raise MatrixError(f"{where}: {text!r} is not allowed: use {with_near(text, allowed)}")
@@ -213,7 +195,19 @@ def _data(text: str, where: str) -> str:
     return text.strip()
 
 
-def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_Block]:
+_READERS: Mapping[str, Callable[[str, str], str]] = {
+    "device": _one_of(KINDS),
+    "model": _model,
+    "mode": _one_of(MODES),
+    "batch": _batch,
+    "precision": _one_of(tuple(PRECISIONS)),
+    "layout": _one_of(("contiguous", "channels_last")),
+    "data": _data,
+}
+"""What reads one value of an axis: its text, and where it stands. Each raises `MatrixError` for what is not allowed."""
+
+
+def _read_tier(tier: str, source: str) -> list[_Block]:
     """The blocks of a tier, by its name or its file's."""
     match = re.fullmatch(r"(?P<file>.+\.toml)(:(?P<name>.+))?", tier)
     path = Path(os.path.expanduser(match["file"])) if match else BUILT_IN
@@ -228,7 +222,7 @@ def _read_tier(tier: str, source: str, readers: Mapping[str, _Reader]) -> list[_
         own = "" if match else ", or FILE.toml for your own"
         raise MatrixError(f"{source}: no tier {name!r}; use {with_near(name, tables)}{own}")
     return [
-        _read_block(block, f"{source}: {path}: block {number} of [[{name}]]", readers)
+        _read_block(block, f"{source}: {path}: block {number} of [[{name}]]")
         for number, block in enumerate(tables[name], start=1)
     ]
 
@@ -249,24 +243,24 @@ def _tables(path: Path, source: str) -> dict[str, list[Mapping[str, Any]]]:
     return tables
 
 
-def _read_block(block: Mapping[str, Any], where: str, readers: Mapping[str, _Reader]) -> _Block:
+def _read_block(block: Mapping[str, Any], where: str) -> _Block:
     """Read one block.
 
     :param where: file, tier and number of the block, for messages.
     """
     for key in block:
-        if key not in readers:
-            raise MatrixError(f"{where}: unknown key {key!r}; use {with_near(key, readers)}")
+        if key not in _READERS:
+            raise MatrixError(f"{where}: unknown key {key!r}; use {with_near(key, _READERS)}")
     axes = dict(_DEFAULTS)
-    for key, read in readers.items():
+    for key in _READERS:
         if key in block:
-            axes[key] = _read_values(key, block[key], f"{where}: {key}", read)
+            axes[key] = _read_values(key, block[key], f"{where}: {key}")
         elif key not in _DEFAULTS:
             raise MatrixError(f"{where}: no {key!r}; a block needs {', '.join(_NEEDED)}")
     return _Block(axes, frozenset(axes.pop("device")))
 
 
-def _read_values(key: str, value: Any, where: str, read: _Reader) -> tuple[str, ...]:
+def _read_values(key: str, value: Any, where: str) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not items:
         raise MatrixError(f"{where} is empty, so the block has no case; give it a value or remove the block")
@@ -274,4 +268,6 @@ def _read_values(key: str, value: Any, where: str, read: _Reader) -> tuple[str, 
     for item in items:
         if type(item) is not wanted:
             raise MatrixError(f"{where}: type {type(item).__name__} is not allowed: use {what}, or a list of them")
-    return tuple(text if text == _ANY_MODEL and key == "model" else read(text, where) for text in map(str, items))
+    return tuple(
+        text if text == _ANY_MODEL and key == "model" else _READERS[key](text, where) for text in map(str, items)
+    )
