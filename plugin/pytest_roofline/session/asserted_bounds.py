@@ -9,6 +9,7 @@ import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def assert_bounds(run: Run, record: Record, test: str) -> None:
     """
     if run.bounds is None:
         return
-    _, of_file = run.bounds.files.get(test, (None, ()))
+    of_file = run.bounds.files.get(test, ())
     own = own_of(of_file, run.machine.fingerprint)
     if not record.expected and not applying(own, record, run.machine.label):
         return
@@ -117,7 +118,7 @@ def not_held(run: Run) -> NotHeld:
     lost: dict[str, None] = {}
     not_applicable: dict[str, None] = {}
     absent: dict[str, None] = {}
-    for one in dict.fromkeys(one for _, of_file in run.bounds.files.values() for one in of_file):
+    for one in dict.fromkeys(chain.from_iterable(run.bounds.files.values())):
         if not (one.is_on(names) and one.is_of_machine(machine.fingerprint)):
             continue
         if any(one.is_for(case=case, precision=precision) for case, precision in measured):

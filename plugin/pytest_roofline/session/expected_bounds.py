@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ class NothingExpected(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SuiteBounds:
-    """The expectations of the suite's files, by the test (its full name) that each file lies beside.
+    """What the suite's files expect of tests, by their full names: each file of those that it lies beside.
 
     ``root`` is the project's: messages name the files from there.
     """
 
     root: Path
-    files: Mapping[str, tuple[Path, tuple[Expected, ...]]]
+    files: Mapping[str, tuple[Expected, ...]]
 
     def without_root(self, text: str) -> str:
         return text.replace(f"{self.root}{os.sep}", "")
@@ -54,14 +55,9 @@ def suite_bounds(tests: Iterable[str], root: Path, given: Path | None, *, marked
     :raises NothingExpected: there is neither a file nor a marker.
     """
     given = None if given is None else given.absolute()  # a test may change the folder
-    contents: dict[Path, tuple[Expected, ...]] = {}
-    files = {}
-    for test in tests:
-        path = given if given is not None else beside([test], root)
-        if path is not None:
-            if path not in contents:
-                contents[path] = read(path)
-            files[test] = (path, contents[path])
+    read_once = functools.cache(read)
+    paths = {test: given or beside([test], root) for test in tests}
+    files = {test: read_once(path) for test, path in paths.items() if path is not None}
     if not files and not marked:
         raise NothingExpected(f"no {NAME} beside the tests or above them, and none of them has the marker {MARKER}.")
     return SuiteBounds(root, files)

@@ -337,10 +337,10 @@ def _stats(record: Record, test: str) -> Any:
 MARKER = Expected(bound="compute", source="marker")
 
 
-def _failure(*stats: Any, **files: Any) -> pytest.ExceptionInfo[asserted_bounds.NotAsExpected]:
+def _failure(*stats: Any) -> pytest.ExceptionInfo[asserted_bounds.NotAsExpected]:
     record = build.record(expected=(MARKER,))
     with pytest.raises(asserted_bounds.NotAsExpected) as caught:
-        asserted_bounds.assert_bounds(_run(list(stats) or [_stats(record, "a")], files), record, "a")
+        asserted_bounds.assert_bounds(_run(list(stats) or [_stats(record, "a")], {}), record, "a")
     return caught
 
 
@@ -350,7 +350,7 @@ def test_a_failure_begins_with_what_is_wrong() -> None:
     """
     record = build_points.record(expected=(Expected(bound="memory", source="marker"),))
     entry = Expected(bound="compute", min_fraction_of_roof=0.9, source="/project/e.toml:1")
-    run = _run([_stats(record, "a")], {"a": (Path("/project/e.toml"), (entry,))})
+    run = _run([_stats(record, "a")], {"a": (entry,)})
     roofs = (*build_points.roofs(0.03), build.roof("latency", "launch", 1e-5))
     run.session = lambda: build.session(roofs=roofs)  # type: ignore[method-assign]
     with pytest.raises(asserted_bounds.NotAsExpected) as caught:
@@ -408,10 +408,10 @@ def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing() -> None:
     record = build.record()
     namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
     own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
-    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake, own))})
+    run = _run([_stats(record, "a")], {"a": (namesake, own)})
     asserted_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 0
-    run = _run([_stats(record, "a")], {"a": (Path("e.toml"), (namesake,))})
+    run = _run([_stats(record, "a")], {"a": (namesake,)})
     with pytest.raises(asserted_bounds.NotAsExpected, match=r"^not evaluable: "):
         asserted_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 1
