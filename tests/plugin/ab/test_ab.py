@@ -147,34 +147,9 @@ def test_xdist_that_the_environment_asks_for_is_told(project: Project) -> None:
     assert "-n: both sides take turns test by test, and pytest-xdist runs tests beside each other." in run.stderr
 
 
-def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
-    """No work tree, no temporary folder, no process."""
-    (tmp_path / "temporary").mkdir()
-    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(600)\n"})
-    before = project.state()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "roofline", "ab", "--base", "HEAD~1", "--new", "HEAD", "--", "test_it.py", *PYTEST],
-        cwd=project.root,
-        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    assert line.startswith("pair of processes 1"), line
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    process.stderr.close()
-    assert project.state() == before
-    assert list((tmp_path / "temporary").iterdir()) == []
-    assert _running_below(tmp_path / "temporary") == []
-
-
-def test_a_killed_one_leaves_no_process(project: Project, tmp_path: Path) -> None:
-    """They end with it."""
-    temporary = tmp_path / "temporary"
+def begun(project: Project, temporary: Path) -> subprocess.Popen[str]:
+    """A comparison whose processes are started, with this folder for what is temporary."""
     temporary.mkdir()
-    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(1)\n"})
     process = subprocess.Popen(
         [sys.executable, "-m", "roofline", "ab", "--base", "HEAD~1", "--new", "HEAD", "--", "test_it.py", *PYTEST],
         cwd=project.root,
@@ -185,9 +160,29 @@ def test_a_killed_one_leaves_no_process(project: Project, tmp_path: Path) -> Non
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith("pair of processes 1"), line
+    return process
+
+
+def test_ctrl_c_leaves_nothing_behind(project: Project, tmp_path: Path) -> None:
+    """No work tree, no temporary folder, no process."""
+    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(600)\n"})
+    before, temporary = project.state(), tmp_path / "temporary"
+    process = begun(project, temporary)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert project.state() == before
+    assert list(temporary.iterdir()) == []
+    assert _running_below(temporary) == []
+
+
+def test_a_killed_one_leaves_no_process(project: Project, tmp_path: Path) -> None:
+    """They end with it."""
+    project.commit({"test_it.py": "import time\ndef test_it(roofline):\n    time.sleep(1)\n"})
+    process = begun(project, tmp_path / "temporary")
     process.kill()
     process.communicate()
-    assert _running_below(temporary) == []
+    assert _running_below(tmp_path / "temporary") == []
 
 
 def _running_below(folder: Path) -> list[str]:
