@@ -6,11 +6,12 @@ would hide more of the messages behind them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytest_roofline.measuring.plan import Alone
@@ -18,6 +19,7 @@ from pytest_roofline.parallel.ranks import Ranks
 from pytest_roofline.profilers.kineto.profile import are_enough
 from pytest_roofline.profilers.kineto.recording import Recording, record
 from pytest_roofline.workload.case import all_tensors
+from roofline.profilers.timeline import busy
 from roofline.schema.record import Parallel, Rank, Strategy
 
 if TYPE_CHECKING:
@@ -105,15 +107,15 @@ def _byte(tensors: Any) -> int:
 
 def of_steps(recordings: Sequence[Recording], device: torch.device) -> Own:
     """Tell a rank's own work from its waiting, each the median over the steps."""
-    exposed_s = [exposed_ns(one, device) / 1e9 for one in recordings]
+    waited_s = [exposed_s(one, device) for one in recordings]
     return Own(
-        own_s=median(one.wall_s - waited_s for one, waited_s in zip(recordings, exposed_s, strict=True)),
-        exposed_s=median(exposed_s),
+        own_s=median(one.wall_s - waited for one, waited in zip(recordings, waited_s, strict=True)),
+        exposed_s=median(waited_s),
     )
 
 
-def exposed_ns(recording: Recording, device: torch.device) -> int:
-    """Nanoseconds of a step in which messages were under way, and nothing else ran: on the device, or on a CPU."""
+def exposed_s(recording: Recording, device: torch.device) -> float:
+    """Seconds of a step in which messages were under way, and nothing else ran: on the device, or on a CPU."""
     if device.type == "cuda":
         messages = [one for one in recording.kernels if one.name.startswith(_NCCL_KERNEL)]
         others = [(one.start_ns, one.end_ns) for one in recording.kernels if one not in messages]
@@ -121,14 +123,10 @@ def exposed_ns(recording: Recording, device: torch.device) -> int:
         messages = list(recording.messages)
         others = [(span.start_ns, span.end_ns) for span in recording.spans if not span.name.startswith("c10d::")]
     under_way = [(one.start_ns, one.end_ns) for one in messages]
-    return covered_ns([*under_way, *others]) - covered_ns(others)
+    return _covered_s([*under_way, *others]) - _covered_s(others)
 
 
-def covered_ns(stretches: Iterable[tuple[int, int]]) -> int:
-    """Nanoseconds that lie in at least one of the stretches, each from its start to its end."""
-    covered, until = 0, None
-    for start, end in sorted(stretches):
-        begin = start if until is None else max(start, until)
-        covered += max(0, end - begin)
-        until = end if until is None else max(until, end)
-    return covered
+def _covered_s(stretches: Sequence[tuple[int, int]]) -> float:
+    """Seconds that lie in at least one of the stretches, each from its start to its end in ns."""
+    covered = busy(*np.array(stretches, np.int64).reshape(-1, 2).T)
+    return 0.0 if covered is None else covered.busy_s
