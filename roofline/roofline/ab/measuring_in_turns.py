@@ -25,7 +25,7 @@ from roofline.comparison.effects.paired import (
     confidence_of_a_look,
     effect_of_pairs,
     observe_pair,
-    prior_holds,
+    prior_scale,
     why_busy,
 )
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT, Kind, Verdict, judge_effects
@@ -62,7 +62,7 @@ class AbCase:
     :param problem: why it can't be compared. ``skipped``: because both sides skip it.
     :param only_in: the side that has it, where the other hasn't.
     :param verdict: None until a look was made.
-    :param by_prior: whether the pairs of all cases let the last look trust what is known of processes beforehand.
+    :param prior_scale: of the last look: how much further apart the pairs of all cases lie than is known of processes.
     """
 
     test: str
@@ -73,7 +73,7 @@ class AbCase:
     skipped: bool = False
     only_in: SideName | None = None
     verdict: Verdict | None = None
-    by_prior: bool = True
+    prior_scale: float = 1.0
 
     @property
     def observations(self) -> tuple[PairObservation, ...]:
@@ -83,7 +83,7 @@ class AbCase:
     @property
     def effect(self) -> Effect | None:
         observations = self.observations
-        return effect_of_pairs(observations, by_prior=self.by_prior) if observations else None
+        return effect_of_pairs(observations, self.prior_scale) if observations else None
 
     @property
     def change(self) -> float | None:
@@ -95,7 +95,7 @@ class AbCase:
         """Say what tells that a busy machine may have left it inconclusive, in words; else None."""
         if not self._judged_inconclusive:
             return None
-        others = None if self.by_prior else "the pairs of most cases lie further apart than on one left alone"
+        others = None if self.prior_scale == 1.0 else "the pairs of most cases lie further apart than on one left alone"
         return why_busy(self.observations) or others
 
     @property
@@ -214,8 +214,8 @@ def measure_in_turns(
 
 def judge_cases(cases: Mapping[str, AbCase], rules: Rules) -> dict[str, AbCase]:
     """The cases with the verdicts of this look. A case that was decided at an earlier one stays as it was."""
-    by_prior = prior_holds(case.observations for case in cases.values() if case.problem is None)
-    cases = {test: case if _settled(case) else replace(case, by_prior=by_prior) for test, case in cases.items()}
+    scale = prior_scale(case.observations for case in cases.values() if case.problem is None)
+    cases = {test: case if _settled(case) else replace(case, prior_scale=scale) for test, case in cases.items()}
     least = min(LEAST_PAIRS, rules.pairs)
     judged = {
         test: effect

@@ -10,8 +10,8 @@ That is known of machines that are left alone. Where most turns were disturbed f
 scatter by `BUSY_DEVIATION`. Where the pairs lie further apart than the prior has it, the prior counts for less, down to
 nothing (B. Phipson, S. Lee, I. Majewski, W. Alexander and G. Smyth, "Robust Hyperparameter Estimation Protects against
 Hypervariable Genes and Improves Power to Detect Differential Expression", Annals of Applied Statistics 10 (2016)).
-Three pairs of one case may agree by chance on a machine whose processes differ; all cases together tell such a machine
-(`prior_holds`), and then the prior counts for none of them.
+Three pairs of one case may agree by chance on a machine whose processes differ. All cases together tell such a machine:
+there the prior is as wide as their pairs lie apart (`prior_scale`).
 
 The verdict is looked at after each pair, and measuring stops when there is one. What the looks may be wrong adds up to
 what all together may (Bonferroni's inequality), and most of it, `LAST_LOOK`, is kept for the last one (K. K. G. Lan and
@@ -45,7 +45,7 @@ UNLIKELY = 0.05
 """A scatter of pairs that a draw of the prior exceeds less often than this makes the prior count for less."""
 
 MOST_SCATTER = 2.0
-"""Variance of pairs over what the prior has it, the median over the cases, beyond which it holds for none of them."""
+"""Variance of pairs over what the prior has it, the median over the cases, beyond which the prior is widened."""
 
 LEAST_CASES = 3
 """Of fewer, the median may be that of chance."""
@@ -154,22 +154,27 @@ def observe_pair(pair: PairTurns) -> PairObservation:
     )
 
 
-def prior_holds(cases: Iterable[Sequence[PairObservation]]) -> bool:
-    """Tell whether the pairs of most cases lie no further apart than `PROCESS_PAIRS` has it, as far as they tell."""
+def prior_scale(cases: Iterable[Sequence[PairObservation]]) -> float:
+    """Find how large the variance of this machine's pairs is over what `PROCESS_PAIRS` has it.
+
+    :returns: the mean over the cases, where the pairs of most lie further apart than the prior has it; else 1.
+    """
     known = [pairs for pairs in cases if len(pairs) >= LEAST_PAIRS]
     ratios = [_scatter(pairs) / (len(pairs) - 1) / _expected(pairs)[0] for pairs in known]
-    return len(ratios) < LEAST_CASES or statistics.median(ratios) <= MOST_SCATTER
+    holds = len(ratios) < LEAST_CASES or statistics.median(ratios) <= MOST_SCATTER
+    return 1.0 if holds else statistics.fmean(ratios)
 
 
-def effect_of_pairs(pairs: Sequence[PairObservation], *, by_prior: bool = True) -> Effect:
+def effect_of_pairs(pairs: Sequence[PairObservation], scale: float = 1.0) -> Effect:
     """The difference over at least one pair of processes.
 
     ``deviation`` of the effect is a single process's share: a pair's scatter over the root of two.
 
-    :param by_prior: whether the prior counts. Of a single pair nothing else is known, and it does.
+    :param scale: of the prior's variance, as `prior_scale` finds it.
     """
     count, (expected, known) = len(pairs), _expected(pairs)
-    trusted = known * min(1.0, _chance_of_scatter(pairs) / UNLIKELY) if by_prior or count == 1 else 0.0
+    expected *= scale
+    trusted = known * min(1.0, _chance_of_scatter(pairs, scale) / UNLIKELY)
     freedom = trusted + count - 1
     variance = (trusted * expected + _scatter(pairs)) / freedom
     return Effect(
@@ -207,15 +212,15 @@ def _expected(pairs: Sequence[PairObservation]) -> tuple[float, float]:
     return within + between, (within + between) ** 2 / (within**2 / freedom + between**2 / prior.freedom)
 
 
-def _chance_of_scatter(pairs: Sequence[PairObservation]) -> float:
-    """Probability that pairs lie at least as far apart as these, if `PROCESS_PAIRS` holds."""
+def _chance_of_scatter(pairs: Sequence[PairObservation], scale: float = 1.0) -> float:
+    """Probability that pairs lie at least as far apart as these, if `PROCESS_PAIRS`, scaled, holds."""
     from scipy import special
 
     others = len(pairs) - 1
     if not others:
         return 1.0
     expected, freedom = _expected(pairs)
-    return float(special.fdtrc(others, freedom, _scatter(pairs) / others / expected))
+    return float(special.fdtrc(others, freedom, _scatter(pairs) / others / (scale * expected)))
 
 
 def why_busy(pairs: Sequence[PairObservation]) -> str | None:

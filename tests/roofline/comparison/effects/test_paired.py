@@ -20,7 +20,7 @@ from roofline.comparison.effects.paired import (
     effect_of_pairs,
     least_detectable,
     observe_pair,
-    prior_holds,
+    prior_scale,
     why_busy,
 )
 from roofline.comparison.effects.verdict import judge_effects
@@ -164,14 +164,30 @@ def test_a_pair_more_adds_a_degree_of_freedom() -> None:
 
 
 def test_pairs_of_all_cases_tell_a_machine_whose_processes_differ() -> None:
-    """Three pairs of one case agree by chance, those of the others lie 4 % apart: then the prior holds for none."""
+    """Three pairs of one case agree by chance, those of the others lie 4 % apart: the prior widens for all of them."""
     agree, differ = [seen(0.03), seen(0.031), seen(0.032)], [seen(-0.02), seen(0.0), seen(0.02)]
-    assert prior_holds([agree, agree, differ])
-    assert not prior_holds([agree, differ, differ])
-    assert prior_holds([differ, differ])
-    assert prior_holds([differ[:2], differ[:2], differ[:2]])
-    assert effect_of_pairs(agree, by_prior=False).freedom == 2
-    assert effect_of_pairs(agree[:1], by_prior=False) == effect_of_pairs(agree[:1])
+    assert prior_scale([agree, agree, differ]) == 1
+    assert prior_scale([differ, differ]) == 1
+    assert prior_scale([differ[:2], differ[:2], differ[:2]]) == 1
+    scale = prior_scale([agree, differ, differ])
+    assert scale == pytest.approx((0.001**2 + 2 * 0.02**2) / 3 / (0.001**2 + 0.005**2))
+    assert effect_of_pairs(agree).error < 0.005 / math.sqrt(3)
+    effect = effect_of_pairs(agree, scale)
+    assert (effect.freedom, effect.error) == (4 + 2, pytest.approx(0.00771, abs=0.00001))
+
+
+def test_a_machine_whose_processes_have_two_levels_seldom_alarms() -> None:
+    """Ten cases, each process 3 % above or below: what three pairs of a case have in common is mostly chance."""
+    random_ = random.Random(0)
+    alarms = 0
+    for _ in range(100):
+        cases = [
+            [seen(random_.choice((-0.06, 0.0, 0.0, 0.06)) + random_.gauss(0, 0.003)) for _ in range(3)]
+            for _ in range(10)
+        ]
+        effects = [effect_of_pairs(pairs, prior_scale(cases)) for pairs in cases]
+        alarms += any(one.kind != "inconclusive" for one in judge_effects(effects, [0.02] * 10, [0.99] * 10))
+    assert alarms <= 1
 
 
 def test_a_single_pair_that_knows_little_does_not_outvote_the_others() -> None:
