@@ -23,11 +23,7 @@ from tests.roofline.ab.made import (
     TIMELESS,
     case,
     trial,
-    turns,
 )
-
-SETTLED = tuple(case(f"busy {ratio:g}", *[turns(ratio, disturbed=True)] * 2) for ratio in (3.0, 0.3))
-"""Beyond what a busy machine does: slower, and faster."""
 
 
 @pytest.mark.parametrize(
@@ -66,14 +62,6 @@ def test_pairs_that_lie_far_apart_are_no_proof_of_a_busy_machine() -> None:
         "inconclusive, neither slower nor the same: scattered; the machine may be too busy for scattered",
     )
     assert judge(found_in(trial(SCATTERED)), allow_removed=False, strict=True).exit_code == 3
-
-
-@pytest.mark.parametrize(("settled", "code"), [(SETTLED[0], 1), (SETTLED[1], 0)], ids=["slower", "faster"])
-def test_what_is_settled_is_judged_however_busy_the_machine(settled: AbCase, code: int) -> None:
-    """It was found beside what that does."""
-    made = trial(settled)
-    assert [one.judged for one in made.cases] == [True]
-    assert judge(found_in(made), allow_removed=False, strict=False).exit_code == code
 
 
 @pytest.mark.parametrize("strict", [False, True])

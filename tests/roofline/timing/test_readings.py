@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.schema.record import Rounds
 from roofline.timing import readings
 
 
@@ -26,7 +25,3 @@ def test_a_series_in_one_figure(
 ) -> None:
     """Without a series there is none, nor with a reading in it that no machine has."""
     assert (readings.mean(series), readings.most(series), readings.total(series)) == (mean, most, total)
-
-
-def _rounds(*held: str | None) -> Rounds:
-    return Rounds(steps=1, wall_s=(0.1,) * len(held), throttle=held)
