@@ -257,14 +257,6 @@ def test_entries_for_other_devices_and_precisions_are_left_alone(tmp_path: Path)
     assert [finding.verdict for finding in checked.findings] == ["held"]
 
 
-def test_what_a_record_says_is_found_without_a_file(tmp_path: Path) -> None:
-    """The marker's expectations, beside the file's."""
-    marked = build_points.record(expected=(expected(bound="memory", source="the marker"),))
-    points = build_points.points(tmp_path, marked)
-    assert [finding.verdict for finding in check_expectations(points).findings] == ["failed"]
-    assert [finding.verdict for finding in check_expectations(points, [expected()]).findings] == ["failed", "held"]
-
-
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
