@@ -164,8 +164,11 @@ class Channel:
                 number = self._reading.fileno()
             except ValueError as error:  # closed at this end
                 raise Closed from error
-            if end is not None and not _readable(number, max(0.0, end - time.monotonic())):
-                raise TimedOut
+            if end is not None:
+                with selectors.DefaultSelector() as selector:
+                    selector.register(number, selectors.EVENT_READ)
+                    if not selector.select(max(0.0, end - time.monotonic())):
+                        raise TimedOut
             # Not through the file's own buffer: select does not see a second message that waits there.
             part = os.read(number, _AT_ONCE)
             if not part:
@@ -178,9 +181,3 @@ class Channel:
         self._reading.close()
         with suppress(BrokenPipeError):  # what was still to be written has no reader
             self._writing.close()
-
-
-def _readable(number: int, limit_s: float) -> bool:
-    with selectors.DefaultSelector() as selector:
-        selector.register(number, selectors.EVENT_READ)
-        return bool(selector.select(limit_s))

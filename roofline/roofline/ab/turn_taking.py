@@ -109,7 +109,8 @@ class _Test:
             built = len(self._builds)
             preparing_s = build.prepare(messages)
             steps = steps or build.steps
-            most = _most_builds(budget_s, preparing_s)
+            # No more time is spent on building than on turns.
+            most = BUILDS if preparing_s * BUILDS <= budget_s else math.ceil(budget_s / preparing_s)
             final = built >= most
             # The first one takes longest to prepare, and doesn't tell how many more there will be.
             left = 1 if final else (BUILDS if built == 1 else most) - built + 1
@@ -142,11 +143,6 @@ class _Test:
             new_disturbed=together(lambda build: build.done["new"].disturbed),
             build=tuple(number for number, build in enumerate(self._builds) for _ in range(build.turns)),
         )
-
-
-def _most_builds(budget_s: float, preparing_s: float) -> int:
-    """No more time is spent on building than on turns."""
-    return BUILDS if preparing_s * BUILDS <= budget_s else math.ceil(budget_s / preparing_s)
 
 
 class _Build:

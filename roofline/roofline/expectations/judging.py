@@ -152,7 +152,10 @@ def _judge(
     :param disturbed: the sessions of a disturbed hour.
     """
     valid = [point for point in sessions if point.valid]
-    left_out = [f"{point.result.path.name}: {_invalid(point)}" for point in sessions if not point.valid]
+    invalid = [(point, next(flag for flag in point.flags if flag.invalid)) for point in sessions if not point.valid]
+    left_out = [
+        f"{point.result.path.name}: the row is invalid: {flag.name}: {flag.evidence}" for point, flag in invalid
+    ]
     left_out += without
     why, all_of_it = "; ".join(left_out), len(valid) + len(left_out)
     if valid and left_out:
@@ -294,12 +297,6 @@ def _why_none(what: Literal["roof", "speed_of_light"], points: Sequence[Point]) 
     told = (point.sol.why_none if what == "speed_of_light" else point.placement.why_not for point in points)
     why = next(filter(None, told), "its bytes are not known, or a dtype that it ran in has no compute roof")
     return f"no fraction {_OF[what]}: {why}"
-
-
-def _invalid(point: Point) -> str:
-    """Say why a row is invalid, with the evidence."""
-    flag = next(flag for flag in point.flags if flag.invalid)
-    return f"the row is invalid: {flag.name}: {flag.evidence}"
 
 
 def by_counted_work(results: Iterable[ResultFile]) -> tuple[ResultFile, ...]:

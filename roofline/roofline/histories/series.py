@@ -72,18 +72,14 @@ def series_of(points: Sequence[Point]) -> tuple[list[Series], list[str]]:
         if not point.result.when:
             left_out.setdefault(point.id, []).append("no time recorded")
             continue
-        groups.setdefault((point.machine, point.workload), {}).setdefault(_set_of(point), []).append((point, seen))
+        session = point.result.session
+        of_set = str(point.result.path) if session is None or session.set is None else session.set.id
+        groups.setdefault((point.machine, point.workload), {}).setdefault(of_set, []).append((point, seen))
     found = [
         Series(case=case, machine=names[machine], entries=tuple(map(_entry, of_sets.values())))
         for (machine, (case, _)), of_sets in groups.items()
     ]
     return found, left_out_notes(left_out)
-
-
-def _set_of(point: Point) -> str:
-    """Give what the sessions of one set share, and no others."""
-    session = point.result.session
-    return str(point.result.path) if session is None or session.set is None else session.set.id
 
 
 def _entry(sessions: Sequence[tuple[Point, Observation]]) -> Entry:

@@ -62,13 +62,10 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
     commits = of_several_commits((found.sessions for found in locked), "locked")
     if commits is not None:
         tell(f"Warning: {commits}")
+    # A pipe or a device holds no entries.
+    before = text_at(output, "Lock into another file.") if output is not None and output.is_file() else ""
     try:
-        text = text_of(locked, _before(output), str(output))
+        text = text_of(locked, before, str(output))
     except ExpectedFileError as error:
         raise WrongUsage(str(error)) from error
     emit_text(text, output)
-
-
-def _before(output: Path | None) -> str:
-    """Read what stands in the file; nothing in a pipe or a device, which holds no entries."""
-    return text_at(output, "Lock into another file.") if output is not None and output.is_file() else ""
