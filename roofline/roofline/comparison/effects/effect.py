@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What is known of the scatter before a session is seen.
+    """What is known of the scatter before a session is seen. By default all but the deviation is as of step times.
 
     :param deviation: standard deviation between sessions, relative.
     :param freedom: how many degrees of freedom that is worth.
@@ -44,14 +44,14 @@ class Prior:
     """
 
     deviation: float
-    freedom: float
-    drift: float
-    hour_drift: float
-    unknown_error: float
+    freedom: float = 4.0
+    drift: float = 0.75
+    hour_drift: float = 0.75
+    unknown_error: float = 0.05
     included_error: float = 0.0
 
 
-SESSIONS = Prior(deviation=0.02, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.05)
+SESSIONS = Prior(deviation=0.02)
 """Between sessions in fresh processes on one machine."""
 
 

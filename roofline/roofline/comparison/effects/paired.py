@@ -35,7 +35,7 @@ from roofline.timing.step_time import LEAST_QUIET_SHARE
 SideName = Literal["base", "new"]
 SIDES: tuple[SideName, SideName] = ("base", "new")
 
-PROCESS_PAIRS = Prior(deviation=0.005, freedom=4.0, drift=0.0, hour_drift=0.0, unknown_error=0.05)
+PROCESS_PAIRS = Prior(deviation=0.005, drift=0.0, hour_drift=0.0)
 """Between pairs of fresh processes on one machine: what lasts as long as a process. The drift is in both sides."""
 
 BUSY_DEVIATION = 0.1

@@ -121,7 +121,7 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         column="latency_p99_s",
         paths=("timing.latency.p99_s",),
         # Of stretches of 2 s in `benchmarks/data/step_times_quiet.npz`: three times as far as their medians.
-        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.1),
+        prior=Prior(deviation=0.15, unknown_error=0.1),
         error=_p99_error,
     ),
     "compile_time": ComparedFigure(
@@ -129,14 +129,14 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         column="compile_s",
         paths=("timing.compile_s",),
         # One value a session, of Python and a compiler.
-        prior=Prior(deviation=0.15, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.0),
+        prior=Prior(deviation=0.15, unknown_error=0.0),
         error=_compile_error,
     ),
     "energy": ComparedFigure(
         title="energy",
         column="energy_j_per_step",
         paths=("energy_j_per_step",),
-        prior=Prior(deviation=0.04, freedom=4.0, drift=0.75, hour_drift=0.75, unknown_error=0.05),
+        prior=Prior(deviation=0.04),
         error=_energy_error,
     ),
     "peak_memory": ComparedFigure(
