@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,29 +30,13 @@ SETTINGS = (*plugin_options.SETTINGS, *suite_options.SETTINGS)
 CPU = torch.device("cpu")
 
 
-class _Parser:
-    """pytest's parser and option group in one, on argparse's own parsing."""
-
-    def __init__(self) -> None:
-        self._parser = argparse.ArgumentParser(allow_abbrev=False)
-
-    def addoption(self, *opts: str, **attrs: Any) -> None:
-        self._parser.add_argument(*opts, **attrs)
-
-    def addini(self, name: str, help: str, type: Any = None, default: Any = None) -> None:
-        """No ini file here."""
-
-    def parse(self, arguments: list[str]) -> argparse.Namespace:
-        return self._parser.parse_args(arguments)
-
-
 class _Config:
     """The part of pytest's Config that the suite reads."""
 
     def __init__(self, arguments: list[str]) -> None:
-        parser = _Parser()
+        parser = pytest.Parser(_ispytest=True)
         self.pluginmanager = pytest.PytestPluginManager()
-        add_flags(parser, self.pluginmanager, parser, SETTINGS)
+        add_flags(parser, self.pluginmanager, parser.getgroup("roofline"), SETTINGS)
         add_short_flags(self.pluginmanager, parser, SETTINGS)
         assert flags_of(self.pluginmanager).taken == {}
         self.option = parser.parse(arguments)
