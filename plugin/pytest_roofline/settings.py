@@ -264,17 +264,16 @@ def choice(*allowed: str) -> Callable[[str], str]:
 
 
 def with_near(text: object, allowed: Collection[str]) -> str:
-    """The allowed words as a choice, and which of them are near to what was given: ``a, b or c (near match: a)``."""
+    """The allowed words as a choice, and which of them are near to what was given: ``a, b or c (near match: a)``.
+
+    Near are those that begin with it, else the one that is spelled most like it.
+    """
     *others, last = allowed
-    found = near(text, allowed)
+    word = str(text).lower()
+    begun = [one for one in allowed if word and one.startswith(word)]
+    found = begun or difflib.get_close_matches(word, allowed, n=1)
     hint = f" (near match: {' or '.join(found)})" if found else ""
     return f"{', '.join(others)} or {last}{hint}" if others else f"{last}{hint}"
-
-
-def near(text: object, allowed: Collection[str]) -> list[str]:
-    """The allowed words that begin with the text; else those that are spelled like it, the nearest alone."""
-    word = str(text).lower()
-    return [one for one in allowed if word and one.startswith(word)] or difflib.get_close_matches(word, allowed, n=1)
 
 
 def words(text: str) -> tuple[str, ...]:
