@@ -23,15 +23,14 @@ READY_BATCHES = 4
 _FLOAT32_BYTE = 4
 
 
-def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | None = None) -> tuple[str, ...]:
+def check(spec: DataSpec, model: ModelSpec, batch: int) -> tuple[str, ...]:
     """Make sure, before anything is timed, that the source can feed the model. Builds the sample images if need be.
 
-    :param cache_folder: where sample images are kept; None is the user's cache folder.
     :returns: what a reader of the numbers should know, such as classes left out.
     :raises DataError: no such folder, nothing in it, fewer images than a batch, or more classes than the model has
         outputs.
     """
-    folder = _folder(spec, cache_folder)
+    folder = _folder(spec)
     if folder is None:
         return ()
     images = len(folder.samples)
@@ -48,9 +47,9 @@ def check(spec: DataSpec, model: ModelSpec, batch: int, cache_folder: Path | Non
     return folder.notes
 
 
-def describe(spec: DataSpec, cache_folder: Path | None = None) -> dict[str, Any]:
+def describe(spec: DataSpec) -> dict[str, Any]:
     """Describe what about the source changes the work, as JSON values without any path, for the workload's hash."""
-    folder = _folder(spec, cache_folder)
+    folder = _folder(spec)
     if folder is None:
         return {"source": spec.label}
     version = {"version": sample_images.VERSION} if spec.kind == "sample" else {}
@@ -68,7 +67,6 @@ def open_batches(
     *,
     with_target: bool = True,
     dtype: torch.dtype | None = None,
-    cache_folder: Path | None = None,
 ) -> Batches:
     """Batches of the source for the model, in the model's input shape, on the device.
 
@@ -91,7 +89,7 @@ def open_batches(
 
     options = loader or LoaderOptions()
     check_shared_memory(options, _FLOAT32_BYTE * batch * math.prod(model.input_shape))
-    folder = _folder(spec, cache_folder)
+    folder = _folder(spec)
     return loaders.LoaderBatches(
         loaders.fake_images(model.input_shape, model.classes, batch)
         if folder is None
@@ -106,11 +104,11 @@ def open_batches(
     )
 
 
-def _folder(spec: DataSpec, cache_folder: Path | None) -> image_folder.Folder | None:
+def _folder(spec: DataSpec) -> image_folder.Folder | None:
     """The image folder of a source that has one; sample images are kept in the plugin's cache folder."""
     if spec.kind == "sample":
         try:
-            return _built(cache_folder or stored.folder())
+            return _built(stored.folder())
         except stored.CacheError as error:
             raise DataError(str(error)) from error
     return None if spec.path is None else _found(spec.path, spec.source)

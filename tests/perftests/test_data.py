@@ -36,8 +36,9 @@ def _folder(root: Path) -> DataSpec:
 
 
 @pytest.fixture
-def sample(monkeypatch: pytest.MonkeyPatch) -> DataSpec:
-    """The sample source with two classes of two images."""
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataSpec:
+    """The sample source with two classes of two images, kept in the test's folder."""
+    monkeypatch.setenv("ROOFLINE_CACHE", str(tmp_path))
     monkeypatch.setattr(sample_images, "PHOTOGRAPHS", sample_images.PHOTOGRAPHS[:2])
     monkeypatch.setattr(sample_images, "IMAGES_PER_CLASS", 2)
     return data_options.parse("sample")
@@ -248,10 +249,10 @@ def test_images_come_in_the_models_shape(root: Path, name: str, shape: tuple[int
 
 
 def test_sample_images_are_built_and_loaded(sample: DataSpec, tmp_path: Path) -> None:
-    """In the cache that is given."""
-    assert data.check(sample, MLP, 4, tmp_path) == ()
+    """In the cache folder."""
+    assert data.check(sample, MLP, 4) == ()
     assert [path.name for path in tmp_path.iterdir()] == [f"sample-{sample_images.VERSION}-2x2"]
-    (images,), _ = data.open_batches(sample, MLP, 4, CPU, cache_folder=tmp_path).next()
+    (images,), _ = data.open_batches(sample, MLP, 4, CPU).next()
     assert images.shape == (4, 1, 28, 28)
 
 
@@ -290,11 +291,11 @@ def _with_classes(root: Path, count: int) -> Path:
     return root
 
 
-def test_the_description_holds_no_path(root: Path, sample: DataSpec, tmp_path: Path) -> None:
+def test_the_description_holds_no_path(root: Path, sample: DataSpec) -> None:
     """Folder's name, images and classes as plain values: the same data elsewhere is the same workload."""
     assert data.describe(SYNTHETIC) == {"source": "synthetic"}
     assert data.describe(FAKE) == {"source": "fake"}
     assert data.describe(_folder(root)) == {"source": "imagefolder_mini", "images": 6, "classes": 2}
-    described = data.describe(sample, tmp_path)
+    described = data.describe(sample)
     assert described == {"source": "sample", "images": 4, "classes": 2, "version": sample_images.VERSION}
     assert json.loads(json.dumps(described)) == described
