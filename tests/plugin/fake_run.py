@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pytest_roofline.device.selection import Wanted
 from pytest_roofline.measuring import Plan
-from pytest_roofline.measuring.plan import Alone
+from pytest_roofline.measuring.rounds import Alone
 from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.roofs import kernels as roofs
 from pytest_roofline.session.run import Run

@@ -6,7 +6,7 @@ import time
 from collections import deque
 
 from pytest_roofline.device.instruments import Instruments
-from pytest_roofline.measuring.plan import Clock, Step
+from pytest_roofline.measuring.rounds import Clock, Step
 
 _REMEMBERED = 20
 """Steps whose times say how long a step is."""

@@ -17,8 +17,7 @@ import pytest
 from pytest_roofline.ab.slowdown import Slowed
 from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.measuring.disturbance import disturbances
-from pytest_roofline.measuring.plan import Clock, Step
-from pytest_roofline.measuring.rounds import Round
+from pytest_roofline.measuring.rounds import Clock, Round, Step
 from roofline.ab.messages import Agreed, Begin, Channel, Done, Enough, Message, Next, Ready, Took, Turn
 from roofline.schema.record import Case
 

@@ -1,28 +1,20 @@
-"""What a measurement is asked to do, what it needs of the device, and what it gives."""
+"""What a measurement is asked to do, and what it gives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from roofline.schema.record import Timing
 
 if TYPE_CHECKING:
     from pytest_roofline.measuring.rounds import Round
 
-T = TypeVar("T")
-
 WINDOW_WARMUP_STEPS = 10
 WINDOW_STEPS = 100
 """The protocols ``window`` and ``steps`` of the students' reports: 10 steps of warm-up, 100 measured."""
-
-Step = Callable[[], object]
-"""Raises `InputEnded` when there is no more data for it."""
-
-Clock = Callable[[], float]
 
 
 class InputEnded(RuntimeError):
@@ -88,42 +80,6 @@ class Pace(Protocol):
     def took(self, round: Round) -> None:
         """A round has been taken."""
         ...
-
-
-class Alone:
-    """A process that measures by itself. `pytest_roofline.parallel` has one of several that take the same steps."""
-
-    count = 1
-    """Processes that measure together."""
-
-    def agree(self, value: T) -> T:
-        """Return the first process's value, in all of them."""
-        return value
-
-    def gather(self, value: T) -> list[T]:
-        """Return the values of all processes, in all of them."""
-        return [value]
-
-    def start(self) -> None:
-        """Wait until all processes are here."""
-
-    def of_all(self, own: Round) -> Round:
-        """Make one round of those that all processes have just taken, the same in all of them."""
-        return own
-
-    def clock(self, own: Clock) -> Clock:
-        """Make a clock that all processes read at the same time, and that tells all the same."""
-        return own
-
-    def in_step(self, case: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Measure a case in step with the others."""
-        return nullcontext()
-
-    def leave(self, why: str) -> None:
-        """Tell the others why this process takes no further step with them."""
-
-    def end(self) -> None:
-        """Wait for all processes, and part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import TypeVar
 
 from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.plan import Alone, Clock, Step
 from pytest_roofline.measuring.telemetry import HostTelemetry
 
 __tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
@@ -24,7 +24,13 @@ _SYNC_BATCHES, _SYNC_BATCH = 5, 10
 LATENCY_S = 2.0
 LEAST_STEPS, MOST_STEPS = 10, 1000
 
+T = TypeVar("T")
 Number = TypeVar("Number", int, float)
+
+Step = Callable[[], object]
+"""Raises `InputEnded` when there is no more data for it."""
+
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +51,42 @@ class Round:
     others_cpu_s: float | None
     device: DeviceState
     held: HeldDown
+
+
+class Alone:
+    """A process that measures by itself. `pytest_roofline.parallel` has one of several that take the same steps."""
+
+    count = 1
+    """Processes that measure together."""
+
+    def agree(self, value: T) -> T:
+        """Return the first process's value, in all of them."""
+        return value
+
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all processes, in all of them."""
+        return [value]
+
+    def start(self) -> None:
+        """Wait until all processes are here."""
+
+    def of_all(self, own: Round) -> Round:
+        """Make one round of those that all processes have just taken, the same in all of them."""
+        return own
+
+    def clock(self, own: Clock) -> Clock:
+        """Make a clock that all processes read at the same time, and that tells all the same."""
+        return own
+
+    def in_step(self, case: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Measure a case in step with the others."""
+        return nullcontext()
+
+    def leave(self, why: str) -> None:
+        """Tell the others why this process takes no further step with them."""
+
+    def end(self) -> None:
+        """Wait for all processes, and part."""
 
 
 class Stopwatch:

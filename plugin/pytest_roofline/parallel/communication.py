@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pytest_roofline.measuring.plan import Alone
+from pytest_roofline.measuring.rounds import Alone
 from pytest_roofline.parallel.ranks import Ranks
 from pytest_roofline.profilers.kineto.profile import are_enough
 from pytest_roofline.profilers.kineto.recording import Recording, record

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_roofline.measuring.plan import Alone
+from pytest_roofline.measuring.rounds import Alone
 from pytest_roofline.parallel.ranks import Ranks
 from pytest_roofline.roofs.kernels import Candidate, RoofPlan, RoofUnavailable
 

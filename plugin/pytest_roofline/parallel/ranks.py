@@ -14,8 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_roofline.device import cpus
-from pytest_roofline.measuring.plan import Alone, Clock
-from pytest_roofline.measuring.rounds import Round
+from pytest_roofline.measuring.rounds import Alone, Clock, Round
 from pytest_roofline.parallel.launch import Place
 from roofline.schema.record import Check, CheckStatus, Flag
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from pytest_roofline.device.instruments import Instruments
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import InputEnded, Measured
-from pytest_roofline.measuring.plan import Step
+from pytest_roofline.measuring.rounds import Step
 from pytest_roofline.profilers.diagnosis import Diagnosis, Status
 from pytest_roofline.profilers.profiler_access import check_perf
 from roofline.schema.record import HostCounters

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NoReturn, Protocol
 
 from pytest_roofline.device.instruments import Instruments
-from pytest_roofline.measuring.plan import Clock, Measured, Pace, Step
+from pytest_roofline.measuring.plan import Measured, Pace
+from pytest_roofline.measuring.rounds import Clock, Step
 from pytest_roofline.workload.step import Workload
 from roofline.schema.record import Case, HostCounters
 

@@ -15,7 +15,7 @@ import pytest
 from pytest_roofline.device.device_memory import release
 from pytest_roofline.device.host import describe_machine
 from pytest_roofline.device.instruments import instruments
-from pytest_roofline.measuring.plan import Alone
+from pytest_roofline.measuring.rounds import Alone
 from pytest_roofline.options import Options, shaping
 from pytest_roofline.roofs import required
 from pytest_roofline.roofs.kernels import RoofPlan, now
