@@ -248,7 +248,7 @@ def _why_na(point: Point, name: str) -> str:
 _MADE_OF: Mapping[str, tuple[Callable[[Results], Sequence[Any]], Callable[[Any], Point], Callable[[Any, str], str]]] = {
     "cases": (lambda results: cases(results.points), lambda point: point, _why_na),
     "rounds": (lambda results: cases(results.points), lambda point: point, why_no_series),
-    "operations": (lambda results: results._operations.rows, attrgetter("case.point"), why_not_of_operation),
+    "operations": (lambda results: results._operations.rows, attrgetter("point"), why_not_of_operation),
     "kernels": (lambda results: results._kernels.rows, attrgetter("point"), why_not_of_kernel),
     "roofs": (
         lambda results: results._roofs.rows,

@@ -154,11 +154,11 @@ def _tables(points: tuple[Point, ...]) -> list[Table[Any]]:
     for case in taken:
         tables += [limits_table(case), worst_table(case, 1, by_kind=False), worst_table(case, 15, by_kind=True)]
         of_kernels = (
-            kernel_table(case.point, "profiler", 1),
-            kernel_table(case.point, "counters", 1),
-            reconciliation_table(case.point),
+            kernel_table(case, "profiler", 1),
+            kernel_table(case, "counters", 1),
+            reconciliation_table(case),
         )
-        tables += [kernels_table([case.point]), *filter(None, of_kernels)]
+        tables += [kernels_table([case]), *filter(None, of_kernels)]
     return tables
 
 

@@ -141,7 +141,7 @@ def why_not_of_operation(line: Line, name: str) -> str:
     """Say why an operation has no value in a column."""
     if name == "intensity_flop_per_byte":
         return "it moves no byte"
-    return line.case.step.sol.why_none or "no such figure of this operation"
+    return line.point.sol.why_none or "no such figure of this operation"
 
 
 def why_not_of_kernel(line: KernelLine, name: str) -> str:

@@ -121,11 +121,11 @@ def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: 
     for point, why in left_out:
         reasons.setdefault(f"Not taken apart, {why}", []).append(point)
     for name in RESERVATIONS:
-        if flagged := [case.point for case in taken if any(flag.name == name for flag in case.point.flags)]:
+        if flagged := [point for point in taken if any(flag.name == name for flag in point.flags)]:
             reasons[f"Timing less certain ({name})"] = flagged
-    if unshared := [case.point for case in taken if not case.step.has_shares]:
+    if unshared := [point for point in taken if point.step is not None and not point.step.has_shares]:
         reasons[NO_SHARES] = unshared
-    if invalid := [case.point for case in taken if not case.point.valid]:
+    if invalid := [point for point in taken if not point.valid]:
         reasons["Invalid, their own tables say why"] = invalid
     notes = [f"{why}: {listed_cases(of, len(of) if verbose else 1)}" for why, of in reasons.items()]
     emit([cases_table(taken, notes)], output)

@@ -28,21 +28,13 @@ _WIDE, _NARROW = 40, 33
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A case whose step could be taken apart."""
-
-    point: Point
-    step: Breakdown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One row: an operation, several together, or time that is in none. What doesn't apply to a row is None.
 
     ``limit_share``, of several operations, is the share of their time that is bound by ``limit``.
     """
 
-    case: Taken
+    point: Point
     name: str
     time_s: float
     least_s: float | None = None
@@ -54,47 +46,51 @@ class Line:
     limit_share: float | None = None
 
 
-def taken_apart(points: Sequence[Point]) -> tuple[list[Taken], list[tuple[Point, str]]]:
+def taken_apart(points: Sequence[Point]) -> tuple[list[Point], list[tuple[Point, str]]]:
     """The cases whose step can be taken apart, and the others with the reason."""
-    taken: list[Taken] = []
     left_out: list[tuple[Point, str]] = []
     for point in points:
-        record = point.benchmark.record
-        if point.step is not None:
-            taken.append(Taken(point=point, step=point.step))
-        else:
+        if point.step is None:
+            record = point.benchmark.record
             left_out.append((point, "no record of its work" if record is None else why_untimed(record) or "not timed"))
-    return taken, left_out
+    return [point for point in points if point.step is not None], left_out
 
 
-def operations_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
+def _step(point: Point) -> Breakdown:
+    """:param point: as `taken_apart` gives it."""
+    assert point.step is not None
+    return point.step
+
+
+def operations_table(taken: Sequence[Point], notes: Sequence[str] = ()) -> Table[Line]:
     """Every operation of every case, the worst of each case first: what ``operations.csv`` holds."""
-    rows = [_operation(case, one) for case in taken for one in case.step.operations]
-    noted = notes_of((case.point for case in taken), of="case.point")
+    rows = [_operation(point, one) for point in taken for one in _step(point).operations]
+    noted = notes_of(taken, of="point")
     return Table(title="Operations", columns=[*_OPERATIONS, *noted], rows=rows, notes=notes)
 
 
-def kinds_table(taken: Sequence[Taken], notes: Sequence[str] = ()) -> Table[Line]:
+def kinds_table(taken: Sequence[Point], notes: Sequence[str] = ()) -> Table[Line]:
     """Every kind of operation of every case."""
-    rows = [_group(case, group) for case in taken for group in case.step.by_kind()]
+    rows = [_group(point, group) for point in taken for group in _step(point).by_kind()]
     return Table(title="Kinds of operations", columns=_KINDS, rows=rows, notes=notes)
 
 
-def limits_table(case: Taken) -> Table[Line]:
+def limits_table(point: Point) -> Table[Line]:
     """Show where the time of the step goes, by what bounds its operations; the rows add up to the step."""
-    rows = [_group(case, group) for group in case.step.by_limit()]
+    rows = [_group(point, group) for group in _step(point).by_limit()]
     return Table(
-        title=step_notes.heading(case.point),
+        title=step_notes.heading(point),
         columns=_KINDS,
-        rows=[*rows, _outside(case), _whole(case)],
+        rows=[*rows, _outside(point), _whole(point)],
         display=[_named("bound by"), *_pick("operations", "calls", *_TIMES)],
-        notes=[*step_notes.about_step(case.point, case.step), *step_notes.about_status(case.point.benchmark.record)],
+        notes=[*step_notes.about_step(point, _step(point)), *step_notes.about_status(point.benchmark.record)],
     )
 
 
-def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
+def worst_table(point: Point, top: int, *, by_kind: bool) -> Table[Line]:
     """The rows with the most time above their speed of light; the others in one, so that the columns add up."""
-    groups = case.step.by_kind() if by_kind else [Group(name="", operations=(one,)) for one in case.step.operations]
+    step = _step(point)
+    groups = step.by_kind() if by_kind else [Group(name="", operations=(one,)) for one in step.operations]
     what = "kind" if by_kind else "operation"
 
     def joined(rest: Sequence[Group], name: str) -> Group:
@@ -105,11 +101,11 @@ def worst_table(case: Taken, top: int, *, by_kind: bool) -> Table[Line]:
         title="What to fix first, by kind" if by_kind else "What to fix first",
         columns=_KINDS if by_kind else _OPERATIONS,
         rows=[
-            *(_group(case, one) if one.name else _operation(case, one.operations[0]) for one in shown),
-            *(_outside(case), _whole(case)),
+            *(_group(point, one) if one.name else _operation(point, one.operations[0]) for one in shown),
+            *(_outside(point), _whole(point)),
         ],
         display=[_named(what), *_pick("calls", *_TIMES, "bound")],
-        notes=step_notes.about_operations(case.step),
+        notes=step_notes.about_operations(step),
     )
 
 
@@ -168,9 +164,9 @@ def outside_table(point: Point, why: str, top: int | None = None) -> Table[Outsi
     )
 
 
-def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
+def cases_table(taken: Sequence[Point], notes: Sequence[str]) -> Table[Point]:
     """A line a case: which shares of its step's time are bound by what, and its worst operation."""
-    machine = () if len({case.point.result.machine_key for case in taken}) == 1 else ("machine",)
+    machine = () if len({point.result.machine_key for point in taken}) == 1 else ("machine",)
     names = ("case", *machine, "step_time_s", "fraction_of_speed_of_light", *_SHARES, "worst_operation")
     by_name = {column.name: column for column in _CASES}
     return Table(
@@ -179,7 +175,7 @@ def cases_table(taken: Sequence[Taken], notes: Sequence[str]) -> Table[Taken]:
         rows=taken,
         display=[by_name[name] for name in names],
         # An id in one piece says more than the name of an operation that its own table has too.
-        key_width=max((len(case.point.id) for case in taken), default=0),
+        key_width=max((len(point.id) for point in taken), default=0),
         notes=[_SHARES_OF, *notes],
     )
 
@@ -190,9 +186,9 @@ _SHARES_OF = (
 )
 
 
-def _operation(case: Taken, one: TimedOperation) -> Line:
+def _operation(point: Point, one: TimedOperation) -> Line:
     return Line(
-        case=case,
+        point=point,
         name=step_notes.short(one.operation.name),
         time_s=one.time_s,
         least_s=one.least_s,
@@ -204,10 +200,10 @@ def _operation(case: Taken, one: TimedOperation) -> Line:
     )
 
 
-def _group(case: Taken, group: Group) -> Line:
+def _group(point: Point, group: Group) -> Line:
     limit, time_s = group.main_limit
     return Line(
-        case=case,
+        point=point,
         name=group.name,
         time_s=group.time_s,
         least_s=group.least_s,
@@ -219,17 +215,17 @@ def _group(case: Taken, group: Group) -> Line:
     )
 
 
-def _outside(case: Taken) -> Line:
-    outside_s = case.step.outside_s
-    bounded = case.step.sol.time_s is not None
+def _outside(point: Point) -> Line:
+    step = _step(point)
+    above_s = None if step.sol.time_s is None else step.outside_s
     # No operation has to run there: all of it is above the speed of light.
-    return Line(case=case, name=step_notes.OUTSIDE, time_s=outside_s, above_s=outside_s if bounded else None)
+    return Line(point=point, name=step_notes.OUTSIDE, time_s=step.outside_s, above_s=above_s)
 
 
-def _whole(case: Taken) -> Line:
-    step = case.step
+def _whole(point: Point) -> Line:
+    step = _step(point)
     return Line(
-        case=case,
+        point=point,
         name="step",
         time_s=step.step_s,
         least_s=step.sol.time_s,
@@ -289,12 +285,12 @@ def _intensity(line: Line) -> float | None:
     return operation.flop / operation.byte if operation is not None and operation.byte else None
 
 
-_WHERE = pick("machine", "case", of="case.point")
-_RUN = pick("valid", "file", of="case.point")
+_WHERE = pick("machine", "case", of="point")
+_RUN = pick("valid", "file", of="point")
 
 _MEASURED = (
     seconds("time_s", "time"),
-    share("share_of_step", "% of\nstep", lambda line: line.case.step.share(line.time_s)),
+    share("share_of_step", "% of\nstep", lambda line: _step(line.point).share(line.time_s)),
     seconds("speed_of_light_s", "SOL", "least_s", drop=1),
     share("fraction_of_speed_of_light", "% of\nSOL", _fraction),
     seconds("above_speed_of_light_s", "above\nSOL", "above_s"),
@@ -343,18 +339,18 @@ def _pick(*names: str) -> list[Column[Line]]:
     return [_SHOWN[name] for name in names]
 
 
-def _share_of(limit: Limit) -> Callable[[Taken], float | None]:
-    return lambda case: case.step.share(case.step.time_of(limit))
+def _share_of(limit: Limit) -> Callable[[Point], float | None]:
+    return lambda point: _step(point).share(_step(point).time_of(limit))
 
 
-def _light_share(case: Taken) -> float | None:
-    compute, total = case.step.light_s("compute"), case.step.sol.time_s
+def _light_share(point: Point) -> float | None:
+    compute, total = _step(point).light_s("compute"), point.sol.time_s
     return compute / total if compute is not None and total else None
 
 
-_CASES: tuple[Column[Taken], ...] = (
-    words("case", get="point.id", dtype="category"),
-    words("machine", get="point.result.machine_label", drop=2, dtype="category"),
+_CASES: tuple[Column[Point], ...] = (
+    words("case", get="id", dtype="category"),
+    words("machine", get="result.machine_label", drop=2, dtype="category"),
     seconds("step_time_s", "step", "step.step_s"),
     seconds("speed_of_light_s", "SOL", "step.sol.time_s"),
     share("fraction_of_speed_of_light", "% of\nSOL", "step.fraction"),
@@ -363,15 +359,15 @@ _CASES: tuple[Column[Taken], ...] = (
     share("share_memory", "mem-\nory", _share_of("memory")),
     share("share_launch", "launch", _share_of("launch")),
     share("share_undetermined", "undet.", _share_of("undetermined")),
-    share("share_outside", "out-\nside", lambda case: case.step.share(case.step.outside_s)),
-    share("device_share", "device\nbusy", "point.placement.device_share"),
+    share("share_outside", "out-\nside", lambda point: _step(point).share(_step(point).outside_s)),
+    share("device_share", "device\nbusy", "placement.device_share"),
     words(
         "worst_operation",
         "most above\nSOL",
-        lambda case: step_notes.short(case.step.operations[0].operation.name),
+        lambda point: step_notes.short(_step(point).operations[0].operation.name),
         narrow=lambda name: cut(name, 13),
         drop=1,
     ),
-    seconds("worst_above_speed_of_light_s", "above", lambda case: case.step.operations[0].above_s),
+    seconds("worst_above_speed_of_light_s", "above", lambda point: _step(point).operations[0].above_s),
 )
 _SHARES = ("share_compute", "share_memory", "share_launch", "share_undetermined", "share_outside")

@@ -7,9 +7,10 @@ import pytest
 
 from roofline.counters.counted_kernels import counted_kernels
 from roofline.machine.roof_choice import Roofs
+from roofline.model.points import Point
 from roofline.schema.record import Counters, Device, Flag, Operation, OutsideTime, Record, Uncovered
 from roofline.show.step import step_notes
-from roofline.show.step.operation_tables import Taken, taken_apart
+from roofline.show.step.operation_tables import taken_apart, worst_table
 from tests.roofline import build
 from tests.roofline.kernels import ADD, counted, counters, kernel
 
@@ -27,7 +28,7 @@ def _operation(time_s: float = 0.095, **changes: Any) -> Operation:
     return build.operation(**{"flop": 5e9, "byte": 1e6, "working_set_byte": 1e9, "time_s": time_s, **changes})
 
 
-def _taken(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Taken:
+def _taken(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Point:
     points = build.points(tmp_path / "a.json", [record], of=build.session(roofs))
     taken, left_out = taken_apart(points)
     assert left_out == []
@@ -36,7 +37,8 @@ def _taken(tmp_path: Path, record: Record, roofs: Any = _ROOFS) -> Taken:
 
 def _step_notes(tmp_path: Path, *operations: Operation, roofs: Any = _ROOFS, **changes: Any) -> list[str]:
     case = _taken(tmp_path, build.timed(*operations, **{"device": _DEVICE, **changes}), roofs)
-    return step_notes.about_step(case.point, case.step)
+    assert case.step is not None
+    return step_notes.about_step(case, case.step)
 
 
 def test_a_plain_step(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_a_sum_above_the_step_is_negative_outside(tmp_path: Path) -> None:
 def test_many_that_are_too_fast_are_counted(tmp_path: Path) -> None:
     """With their share of the step: 6 x 4 ms of 100 ms."""
     fast = [_operation(4e-3, shape=str(index)) for index in range(6)]
-    [note] = step_notes.about_operations(_taken(tmp_path, build.timed(*fast, device=_DEVICE)).step)
+    [note] = worst_table(_taken(tmp_path, build.timed(*fast, device=_DEVICE)), 15, by_kind=False).notes
     assert "6 operations with 24 % of the step. There" in note
 
 
