@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PNG: tuple[Form, ...] = ("png",)
 
 
-class _Drawn:
+class _Figures:
     """Files written so far, and notes on what was left out."""
 
     def __init__(self, folder: Path, forms: Sequence[Form] = PNG, write: Write = write_bytes) -> None:
@@ -64,19 +64,19 @@ def draw(
     sessions, bare = by_machine(cases(points)), by_machine(roofs_alone(points))
     shown, notes = newest(cases(points))
     style = style_of(point.benchmark.record for point in shown)
-    drawn = _Drawn(folder, forms, write)
-    drawn.notes += [f"{note}; variability has all" for note in notes]
+    figures = _Figures(folder, forms, write)
+    figures.notes += [f"{note}; variability has all" for note in notes]
     newest_of = by_machine(shown)
     for key, name in machine_names([*shown, *roofs_alone(points)]).items():
         title, file, own = title_of(key, name), slug(name), newest_of.get(key, [])
         if under := drawable(own) if own else bare[key]:
-            drawn.add(f"roofline-{file}", title, partial(Roofline, under, style), f"{name}: no roofline to draw")
+            figures.add(f"roofline-{file}", title, partial(Roofline, under, style), f"{name}: no roofline to draw")
         if own:
             throughput = partial(throughput_figure, own, title, style)
-            drawn.add(f"throughput-{file}", title, throughput, f"{name}: no throughput to draw")
+            figures.add(f"throughput-{file}", title, throughput, f"{name}: no throughput to draw")
             variability = partial(Variability, sessions[key])
-            drawn.add(f"variability-{file}", title, variability, f"{name}: no variability to draw")
-    return drawn.paths, drawn.notes
+            figures.add(f"variability-{file}", title, variability, f"{name}: no variability to draw")
+    return figures.paths, figures.notes
 
 
 def draw_machines(
@@ -90,13 +90,13 @@ def draw_machines(
     names = machine_names(shown)
     models = by_machine(point for point in shown if point.mode in ("train", "infer"))
     of_names = {names[machine]: own for machine, own in models.items()}
-    drawn = _Drawn(folder, forms, write)
+    figures = _Figures(folder, forms, write)
     if len(of_names) > 1:
         kinds = (("roofline", "Machines over each other"), ("share", "Machines by the share of their own roofs"))
         for name, title in kinds:
             machines = partial(Machines, of_names, by_share=name == "share")
-            drawn.add(f"machines-{name}", title, machines, "no machines to draw")
-    return drawn.paths
+            figures.add(f"machines-{name}", title, machines, "no machines to draw")
+    return figures.paths
 
 
 def draw_case(
@@ -111,16 +111,16 @@ def draw_case(
     sessions = [point for point in cases(points) if point.id == case]
     shown, _ = newest(sessions)
     names = machine_names(shown)
-    drawn = _Drawn(folder, forms, write)
+    figures = _Figures(folder, forms, write)
     for point in shown:
         machine = names[point.machine]
         end = f"{slug(machine)}-{slug(case)}"
         of_step, of_machine = heading(point), f"{case} · {title_of(point.machine, machine)}"
-        drawn.add(f"operations-{end}", of_step, partial(step_figure, point), f"{machine}: no operations to draw")
-        drawn.add(f"levels-{end}", of_step, partial(Levels, point), f"{machine}: no levels to draw")
+        figures.add(f"operations-{end}", of_step, partial(step_figure, point), f"{machine}: no operations to draw")
+        figures.add(f"levels-{end}", of_step, partial(Levels, point), f"{machine}: no levels to draw")
         rounds = partial(Variability, by_machine(sessions)[point.machine])
-        drawn.add(f"rounds-{end}", of_machine, rounds, f"{machine}: no rounds of {case} to draw")
-    return drawn.paths, drawn.notes
+        figures.add(f"rounds-{end}", of_machine, rounds, f"{machine}: no rounds of {case} to draw")
+    return figures.paths, figures.notes
 
 
 def title_of(machine: MachineKey, name: str) -> str:

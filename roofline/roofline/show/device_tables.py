@@ -11,16 +11,16 @@ from roofline.text.units import scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PublishedFigure:
     """A printed figure of a device; ``roof`` is None where nothing can be said about the name."""
 
     device: PublishedDevice
     roof: PublishedRoof | None
 
 
-def devices_table(devices: Sequence[PublishedDevice]) -> Table[Row]:
+def devices_table(devices: Sequence[PublishedDevice]) -> Table[PublishedFigure]:
     """Peak per precision with its units, accumulation and source; the bandwidth of its memory."""
-    rows = [Row(device=device, roof=roof) for device in devices for roof in device.roofs or (None,)]
+    rows = [PublishedFigure(device=device, roof=roof) for device in devices for roof in device.roofs or (None,)]
     return Table(
         title="Published roofs (dense)",
         columns=_COLUMNS,
@@ -32,31 +32,31 @@ def devices_table(devices: Sequence[PublishedDevice]) -> Table[Row]:
     )
 
 
-def _unit(row: Row) -> str | None:
+def _unit(row: PublishedFigure) -> str | None:
     return None if row.roof is None else "B/s" if row.roof.name in BYTE_ROOFS else "FLOP/s"
 
 
-def _peak(row: Row) -> str | None:
+def _peak(row: PublishedFigure) -> str | None:
     return None if row.roof is None else scaled(row.roof.value, _unit(row) or "", 4)
 
 
-def _cores(row: Row) -> str | None:
+def _cores(row: PublishedFigure) -> str | None:
     if row.roof is None or row.roof.tensor is None:
         return None
     return "tensor or matrix cores" if row.roof.tensor else "vector cores"
 
 
-_PRECISION: Column[Row] = words(
+_PRECISION: Column[PublishedFigure] = words(
     "roof",
     "precision",
     "roof.name",
     lambda name: {"dram": "memory", "llc": "last-level cache"}.get(name, name),
     dtype="category",
 )
-_CORES: Column[Row] = words("cores", "units", _cores, narrow=lambda units: units.split()[0], drop=1)
-_SUM: Column[Row] = words("accumulate", "sum in", "roof.accumulate", drop=2, dtype="category")
+_CORES: Column[PublishedFigure] = words("cores", "units", _cores, narrow=lambda units: units.split()[0], drop=1)
+_SUM: Column[PublishedFigure] = words("accumulate", "sum in", "roof.accumulate", drop=2, dtype="category")
 
-_COLUMNS: tuple[Column[Row], ...] = (
+_COLUMNS: tuple[Column[PublishedFigure], ...] = (
     words("device", get="device.name", dtype="category"),
     words("aliases", "also", lambda row: list(row.device.aliases)),
     _PRECISION,
@@ -70,4 +70,4 @@ _COLUMNS: tuple[Column[Row], ...] = (
     words("note", get="device.note"),
 )
 
-_DISPLAY: tuple[Column[Row], ...] = (_PRECISION, number("peak", get=_peak), _CORES, _SUM)
+_DISPLAY: tuple[Column[PublishedFigure], ...] = (_PRECISION, number("peak", get=_peak), _CORES, _SUM)

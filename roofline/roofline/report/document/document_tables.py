@@ -61,15 +61,7 @@ def _of_result(*names: str, of: str = "result") -> list[Column[Any]]:
     return [column.of(attrgetter(of)) for column in MACHINE_COLUMNS if column.name in names]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """Cases of one model and mode on one machine."""
-
-    machine: str
-    points: tuple[Point, ...]
-
-
-def matrix(points: Sequence[Point]) -> Table[Series]:
+def matrix(points: Sequence[Point]) -> Table[list[Point]]:
     """List what was run: a row for each model and mode on each machine."""
     names = machine_names(points)
     groups: dict[tuple[object, ...], list[Point]] = {}
@@ -77,25 +69,24 @@ def matrix(points: Sequence[Point]) -> Table[Series]:
         if point.benchmark.record is not None:
             case = point.benchmark.record.case
             groups.setdefault((point.machine, case.model, case.mode), []).append(point)
-    rows = [Series(machine=names[group[0].machine], points=tuple(group)) for group in groups.values()]
-    columns: list[Column[Series]] = [
-        words("machine"),
+    columns: list[Column[list[Point]]] = [
+        words("machine", get=lambda group: names[group[0].machine]),
         *(
             words(column.name, column.title, _values(column))
             for column in pick(
                 *("model", "mode", "precision", "batch", "layout", "data", "protocol", "warmup_steps", "measured_steps")
             )
         ),
-        number("cases", get=lambda row: len(row.points)),
+        number("cases", get=len),
     ]
-    return Table(title="Run matrix", columns=columns, rows=rows)
+    return Table(title="Run matrix", columns=columns, rows=list(groups.values()))
 
 
-def _values(column: Column[Point]) -> Callable[[Series], str | None]:
+def _values(column: Column[Point]) -> Callable[[list[Point]], str | None]:
     """All that a column has in the cases: each once; of many numbers the ends."""
 
-    def get(row: Series) -> str | None:
-        found = {value for point in row.points if (value := column.get(point)) is not None}
+    def get(group: list[Point]) -> str | None:
+        found = {value for point in group if (value := column.get(point)) is not None}
         if len(found) > _MOST_VALUES and all(isinstance(value, int) for value in found):
             return f"{min(found)} to {max(found)}"
         return ", ".join(map(str, sorted(found))) or None
@@ -151,7 +142,7 @@ def placements(points: Sequence[Point]) -> Table[Point]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class CaseRuns:
     """A workload on one machine at one commit. ``samples_per_s`` and ``sd`` are of the runs; of a single one, of its
     rounds or repeats.
     """
@@ -162,7 +153,7 @@ class Measured:
     sd: float | None
 
 
-def measurements(points: Sequence[Point]) -> Table[Measured]:
+def measurements(points: Sequence[Point]) -> Table[CaseRuns]:
     """The table at the end of a report: environment, label, case, runs, throughput, FLOP/s, intensity, bound."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in points:
@@ -171,7 +162,7 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
         )
     rows = [_measured(group) for group in groups.values()]
 
-    columns: list[Column[Measured]] = [
+    columns: list[Column[CaseRuns]] = [
         *pick("device_kind", of="point"),
         *_of_result("cpu", of="point.result"),
         *notes_of(points, of="point"),
@@ -190,17 +181,17 @@ def measurements(points: Sequence[Point]) -> Table[Measured]:
     return Table(title="Measurements", columns=columns, rows=rows, notes=notes)
 
 
-def _measured(group: Sequence[Point]) -> Measured:
+def _measured(group: Sequence[Point]) -> CaseRuns:
     last = max(group, key=lambda point: (point.result.when, str(point.result.path)))
     sound = [point for point in group if point.valid and usable(point.step_time_s or 0.0)]
     rates = [rate for point in sound if (rate := point.samples_per_s) is not None]
     if len(rates) > 1:
-        return Measured(point=last, runs=len(rates), samples_per_s=statistics.fmean(rates), sd=statistics.stdev(rates))
+        return CaseRuns(point=last, runs=len(rates), samples_per_s=statistics.fmean(rates), sd=statistics.stdev(rates))
     (deviation,) = pick("samples_per_s_sd")
-    return Measured(point=last, runs=max(1, len(sound)), samples_per_s=last.samples_per_s, sd=deviation.get(last))
+    return CaseRuns(point=last, runs=max(1, len(sound)), samples_per_s=last.samples_per_s, sd=deviation.get(last))
 
 
-def _mean_and_sd(row: Measured) -> tuple[float, float | None] | None:
+def _mean_and_sd(row: CaseRuns) -> tuple[float, float | None] | None:
     return None if row.samples_per_s is None else (row.samples_per_s, row.sd)
 
 
