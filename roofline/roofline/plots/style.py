@@ -109,38 +109,24 @@ class Style:
         others = [name for name in self.precisions if name not in _MARKERS]
         return _OTHER_MARKERS[others.index(precision) % len(_OTHER_MARKERS)]
 
-    def model_handles(self, models: Iterable[str]) -> list[Line2D]:
-        wanted = set(models)
-        return [handle(cut(name, _NAME), color=self.color(name)) for name in self.models if name in wanted]
+    def handles(
+        self, models: Iterable[str], precisions: Iterable[str], variants: Iterable[str] = (), *, lines: bool = False
+    ) -> list[Line2D]:
+        """Make the legend of those that are drawn; variants stand in it where there are others than the plain one.
 
-    def precision_handles(self, precisions: Iterable[str]) -> list[Line2D]:
-        wanted = set(precisions)
-        return [
-            handle(name, color=DARK, marker=self.marker(name), markersize=7)
-            for name in self.precisions
-            if name in wanted
-        ]
-
-    def variant_handles(self, variants: Iterable[str], *, lines: bool) -> list[Line2D]:
-        """None where only the plain variant is drawn.
-
-        :param lines: with the line beside the marker.
+        :param lines: with the line of a variant beside its marker.
         """
-        wanted = set(variants)
-        if wanted <= {PLAIN}:
-            return []
-        return [
-            handle(
-                name or "ready data",
-                color=MIDDLE,
-                markersize=7,
-                markerfacecoloralt=self.other_half(name),
-                fillstyle=self.fill(name),
-                linestyle=self.line(name) if lines else "",
-            )
-            for name in self.variants
-            if name in wanted
-        ]
+        wanted = {*models}
+        handles = [handle(cut(name, _NAME), color=self.color(name)) for name in self.models if name in wanted]
+        wanted = {*precisions}
+        for name in (one for one in self.precisions if one in wanted):
+            handles.append(handle(name, color=DARK, marker=self.marker(name), markersize=7))
+        wanted = {*variants}
+        for name in (one for one in self.variants if one in wanted and not wanted <= {PLAIN}):
+            look = {"fillstyle": self.fill(name), "markerfacecoloralt": self.other_half(name)}
+            line = self.line(name) if lines else ""
+            handles.append(handle(name or "ready data", color=MIDDLE, markersize=7, linestyle=line, **look))
+        return handles
 
 
 def variant(record: Record) -> str:

@@ -117,10 +117,9 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
 
 
 def _legend(measured: Sequence[Measured], style: Style) -> list[Line2D]:
-    handles = style.model_handles(one.case.model for one in measured)
-    handles += style.precision_handles(one.case.precision for one in measured)
-    handles += style.variant_handles((one.variant for one in measured), lines=True)
-    return handles
+    cases = [one.case for one in measured]
+    variants = (one.variant for one in measured)
+    return style.handles((one.model for one in cases), (one.precision for one in cases), variants, lines=True)
 
 
 def all_measured(points: Sequence[Point]) -> list[Measured]:

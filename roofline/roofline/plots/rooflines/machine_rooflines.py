@@ -55,10 +55,8 @@ class Machines(Panel):
         of_roofs = "; roofs in the colour of their machine, of memory DRAM's alone; dotted: as published"
         self.lines = [f"bar: range from most to least bytes{'' if by_share else of_roofs}"]
         self.footer = [f"Not drawn: {counted(left_out, 'case')} that can't be placed"] * bool(left_out)
-        self.legend = [
-            *self._style.model_handles(name for name, of_machine in self.placed.items() if of_machine),
-            *self._style.precision_handles(one.record.case.precision for one in placed),
-        ]
+        drawn = (name for name, of_machine in self.placed.items() if of_machine)
+        self.legend = self._style.handles(drawn, (one.record.case.precision for one in placed))
 
     def draw(self, axes: Axes) -> None:
         """Draw on ``axes``."""

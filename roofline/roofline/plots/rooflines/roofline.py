@@ -70,9 +70,9 @@ def _draw_point(axes: Axes, one: Placed, style: Style) -> None:
 
 def _legend(drawn: Sequence[Placed], style: Style) -> list[Line2D]:
     cases = [one.record.case for one in drawn]
-    handles = style.model_handles(case.model for case in cases)
-    handles += style.precision_handles(case.precision for case in cases)
-    handles += style.variant_handles((variant(one.record) for one in drawn), lines=False)
+    handles = style.handles(
+        (case.model for case in cases), (case.precision for case in cases), (variant(one.record) for one in drawn)
+    )
     if len({case.mode for case in cases}) > 1:
         edges = (("train", "white"), ("infer", "black"))
         handles += [handle(mode, color=FAINT, markeredgecolor=edge) for mode, edge in edges]
