@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import Transform
 
 # Inches.
 _ACROSS, _LINE = 9.35, 0.19
@@ -100,18 +101,23 @@ def draw_around(
 
 
 def beside(axes: Axes, corner: tuple[float, float], offset: tuple[float, float], loc: str = "upper left") -> Any:
-    """Place a legend ``offset`` inches from a corner of the axes, whatever becomes of their size."""
+    """Place a legend ``offset`` inches from a corner of the axes."""
+    return {
+        "loc": loc,
+        "bbox_to_anchor": corner,
+        "bbox_transform": moved(axes, axes.transAxes, *offset),
+        "frameon": False,
+        "borderaxespad": 0,
+    }
+
+
+def moved(axes: Axes, transform: Transform, across: float, up: float) -> Transform:
+    """Move places on the axes by inches, whatever becomes of their size."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)
     assert figure is not None
-    return {
-        "loc": loc,
-        "bbox_to_anchor": corner,
-        "bbox_transform": axes.transAxes + ScaledTranslation(*offset, figure.dpi_scale_trans),
-        "frameon": False,
-        "borderaxespad": 0,
-    }
+    return transform + ScaledTranslation(across, up, figure.dpi_scale_trans)
 
 
 def width_of(axes: Axes) -> float:

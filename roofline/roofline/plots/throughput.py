@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.model.points import Point, runs_of
 from roofline.model.throughputs import NEAR_BEST, knee
-from roofline.plots.layout import Panel, beside, draw_heading
+from roofline.plots.layout import Panel, beside, draw_heading, moved
 from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
 from roofline.text.units import percent, significant
@@ -148,10 +148,6 @@ def curves(measured: Sequence[Measured]) -> list[Curve]:
 
 
 def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], style: Style) -> None:
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
     tidy(axes)
     rates = [one.rate for one in measured]
     batches = sorted({one.case.batch for one in measured})
@@ -173,7 +169,7 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
         line = series[model, precision, named]
         aside = (index - (len(series) - 1) / 2) * step
         # Beside each other, else one hides the other's bar.
-        transform = axes.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
+        transform = moved(axes, axes.transData, aside, 0)
         axes.errorbar(
             [one.case.batch for one in line],
             [one.rate for one in line],

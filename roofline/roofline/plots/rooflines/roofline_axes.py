@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from roofline.machine.roof_choice import Roofs
+from roofline.plots.layout import moved
 from roofline.plots.rooflines.roofline_content import Spot, ceiling_label, ceilings_of, level_label, limits
 from roofline.plots.style import DARK, FAINT, number_axis, spread, tidy
 from roofline.schema.session import Roof
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.transforms import Transform
 
 _CLOSE = 2.0
 LINE_STYLES: dict[str, Any] = {
@@ -64,7 +64,8 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             math.log10(at),
             math.log10(at * level.value),
             level_label(level),
-            transform=_in_logarithms(axes, up=-4 if below else 4),
+            # Places are logarithms there.
+            transform=moved(axes, axes.transLimits + axes.transAxes, 0, (-4 if below else 4) / 72),
             va="top" if below else "baseline",
             # A roof rises by one decade a decade, whatever shape the axes are given later.
             rotation=45,
@@ -92,15 +93,6 @@ def _draw_lines(axes: Axes, ceilings: Sequence[Roof], levels: Sequence[Roof], us
             knee = ceiling.value / dram.value
             axes.plot([knee, knee], [y_low, ceiling.value], color=FAINT, linewidth=1, linestyle=":", zorder=1)
     _label_ceilings(axes, ceilings, dram, used)
-
-
-def _in_logarithms(axes: Axes, *, up: float) -> Transform:
-    """Places by the logarithms of x and y, moved by points."""
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    return axes.transLimits + axes.transAxes + ScaledTranslation(0, up / 72, figure.dpi_scale_trans)
 
 
 def _label_ceilings(axes: Axes, ceilings: Sequence[Roof], dram: Roof | None, used: Collection[str]) -> None:
