@@ -30,7 +30,7 @@ from roofline.show.reasons import (
 )
 from roofline.show.step.kernel_tables import KernelLine, kernels_table
 from roofline.show.step.operation_tables import Line, operations_table, taken_apart
-from roofline.show.tables import Column, Dtype, Table, plain_value
+from roofline.show.tables import Column, Dtype, Table, grouped, plain_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,10 +168,8 @@ class Results:
     @cached_property
     def _machines(self) -> list[Point]:
         """A point of each machine and label."""
-        first: dict[tuple[str, str], Point] = {}
-        for point in self.points:
-            first.setdefault((point.result.machine_key, point.result.machine_label), point)
-        return list(first.values())
+        labels = grouped(self.points, lambda point: (point.result.machine_key, point.result.machine_label))
+        return [own[0] for own in labels.values()]
 
 
 _GAP: Mapping[str, Dtype] = {

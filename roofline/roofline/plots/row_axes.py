@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from roofline.plots.layout import Panel
 from roofline.plots.style import DARK, FAINT, tidy
+from roofline.show.tables import grouped
 from roofline.text.printable import printable
 from roofline.text.wrapping import cut
 
@@ -44,9 +45,7 @@ def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _cut_apart(texts: Collection[str], width: int) -> dict[str, str]:
     """Cut texts to ``width`` columns. Those that would look alike are cut before their first difference instead."""
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        alike.setdefault(cut(printable(text), width, _LAST), []).append(text)
+    alike = grouped(texts, lambda text: cut(printable(text), width, _LAST))
     found = {}
     for short, several in alike.items():
         if len(several) == 1:

@@ -12,6 +12,7 @@ from roofline.model.throughputs import NEAR_BEST, knee
 from roofline.plots.layout import Panel, beside, draw_heading, moved
 from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
+from roofline.show.tables import grouped
 from roofline.text.units import percent, significant
 
 if TYPE_CHECKING:
@@ -134,13 +135,12 @@ def all_measured(points: Sequence[Point]) -> list[Measured]:
 
 def curves(measured: Sequence[Measured]) -> list[Curve]:
     """Throughputs of one machine as curves; a series with several workloads of one batch size is none."""
-    series: dict[tuple[str, ...], list[Measured]] = {}
-    for one in measured:
-        series.setdefault(
-            (one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit), []
-        ).append(one)
+
+    def series_of(one: Measured) -> tuple[str, ...]:
+        return one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit
+
     found = []
-    for of in series.values():
+    for of in grouped(measured, series_of).values():
         if 1 < len({one.case.batch for one in of}) == len(of):
             in_order = sorted(of, key=lambda one: one.case.batch)
             found.append(Curve(tuple(in_order), knee([one.point for one in in_order])))
@@ -161,9 +161,8 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
         axes.set_ylim(0, max(one.rate + one.deviation for one in measured) * 1.1)
         axes.yaxis.set_major_formatter(lambda value, _: significant(value, 2) if value % 1 else f"{value:.0f}")
     axes.set_xlabel("batch size", fontsize=10, color=DARK)
-    series: dict[tuple[str, str, str], list[Measured]] = {}
-    for one in sorted(measured, key=lambda one: one.case.batch):
-        series.setdefault((one.case.model, one.case.precision, one.variant), []).append(one)
+    in_order = sorted(measured, key=lambda one: one.case.batch)
+    series = grouped(in_order, lambda one: (one.case.model, one.case.precision, one.variant))
     step = min(_SIDE_STEP, _MOST_BESIDE / max(1, len(series) - 1))
     for index, (model, precision, named) in enumerate(sorted(series)):
         line = series[model, precision, named]

@@ -16,6 +16,7 @@ from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, Rows, draw_rows, row_labels
 from roofline.plots.style import NoFigure, handle
 from roofline.schema.amounts import usable
+from roofline.show.tables import grouped
 from roofline.text.units import counted
 from roofline.timing.step_time import has_times, plain_times_s
 
@@ -93,11 +94,9 @@ def has_rounds(points: Sequence[Point]) -> bool:
 
 def _rows_of(points: Sequence[Point]) -> list[_Row]:
     names = machine_names(points)
-    groups: dict[tuple[object, ...], list[_Session]] = {}
-    for point in sorted(points, key=lambda point: point.result.when):
-        session = _session_of(point)
-        if session is not None:
-            groups.setdefault((point.machine, *point.workload), []).append(session)
+    sessions = map(_session_of, sorted(points, key=lambda point: point.result.when))
+    known = (one for one in sessions if one is not None)
+    groups = grouped(known, lambda one: (one.point.machine, *one.point.workload))
     several_machines = len({one.point.machine for group in groups.values() for one in group}) > 1
     one_case = len({one.point.id for group in groups.values() for one in group}) == 1
     named: list[tuple[str, str]] = []

@@ -6,7 +6,7 @@ show it. CSV and JSON carry ``columns`` with raw values; terminal and Markdown s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -17,6 +17,8 @@ from roofline.text.units import counted, percent_of, scaled, signed
 
 Row = TypeVar("Row")
 Outer = TypeVar("Outer")
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 Dtype = Literal["string", "category", "boolean", "Float64", "Int64", "datetime64[us, UTC]"]
 """Of pandas: all have a value for what is missing."""
@@ -190,6 +192,14 @@ def _part(name: str) -> Callable[[Any], Any]:
 def plain_value(column: Column[Any], row: Any) -> Any:
     """Get the value that every form shows: strict JSON has no NaN, and neither do people have a use for one."""
     return strict(column.get(row))
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Put items of one key together, in the order in which they and the keys first appear."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def topped(

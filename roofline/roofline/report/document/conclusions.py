@@ -8,6 +8,7 @@ from roofline.machine.roof_choice import doubts
 from roofline.model.input_pipeline import lines
 from roofline.model.points import Point
 from roofline.show.columns import pick
+from roofline.show.tables import grouped
 from roofline.text.units import counted, some_of
 
 
@@ -35,12 +36,14 @@ def _named(points: Sequence[Point]) -> str:
 
 def _bounds(points: Sequence[Point]) -> str:
     """Say how many cases have which bound, with the evidence of the first; of undetermined ones why."""
-    kinds: dict[str, list[Point]] = {}
-    for point in points:
+
+    def name_of(point: Point) -> str:
         bound = point.bound
-        name = f"undetermined ({bound.why})" if bound.kind == "undetermined" else f"bound by {bound.kind}"
-        kinds.setdefault(name, []).append(point)
-    in_order = sorted(kinds.items(), key=lambda one: (one[0].startswith("undetermined"), -len(one[1])))
+        return f"undetermined ({bound.why})" if bound.kind == "undetermined" else f"bound by {bound.kind}"
+
+    in_order = sorted(
+        grouped(points, name_of).items(), key=lambda one: (one[0].startswith("undetermined"), -len(one[1]))
+    )
     return " ".join(
         f"{counted(len(of), 'case')} {name}: {_named(of)}; {of[0].id}: {of[0].bound.evidence}." for name, of in in_order
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -16,16 +16,8 @@ from roofline.schema.amounts import usable
 from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import notes_of, parameters_of, pick
 from roofline.show.machine_columns import MACHINE_COLUMNS
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.tables import Column, Table, grouped, number, words
 from roofline.text.units import prefixed, significant
-
-
-def _first(points: Iterable[Point], key: Callable[[Point], object]) -> list[Point]:
-    """The first point of each key."""
-    found: dict[object, Point] = {}
-    for point in points:
-        found.setdefault(key(point), point)
-    return list(found.values())
 
 
 def environments(points: Sequence[Point]) -> Table[Point]:
@@ -37,20 +29,12 @@ def environments(points: Sequence[Point]) -> Table[Point]:
         *pick("version_python", "version_torch", "version_cuda", "version_cudnn", "version_driver"),
         *notes_of(points),
     ]
-    return Table(title="Environments", columns=columns, rows=_first(points, _setup))
+    setups = grouped(points, lambda point: (point.machine, tuple(_noted(point).items())))
+    return Table(title="Environments", columns=columns, rows=[own[0] for own in setups.values()])
 
 
-def _setup(point: Point) -> object:
-    session = point.result.session
-    return (point.machine, None if session is None else tuple(session.noted.items()))
-
-
-def by_roofs(points: Iterable[Point]) -> list[list[Point]]:
-    """The points under the same roofs together: runs of one machine may have measured others."""
-    groups: dict[object, list[Point]] = {}
-    for point in points:
-        groups.setdefault(point.roofs.roofs, []).append(point)
-    return list(groups.values())
+def _noted(point: Point) -> Mapping[str, str]:
+    return {} if point.result.session is None else point.result.session.noted
 
 
 def _of_result(*names: str, of: str = "result") -> list[Column[Any]]:
@@ -101,7 +85,7 @@ def complexity(points: Sequence[Point]) -> Table[Point]:
     """Show what a step has to do: a row for each workload, the same on every machine."""
     rows = [
         point
-        for point in _first(points, lambda point: point.workload)
+        for point, *_ in grouped(points, lambda point: point.workload).values()
         if point.mode in ("train", "infer") and point.benchmark.record is not None and point.benchmark.record.work
     ]
     columns: list[Column[Point]] = [
@@ -155,13 +139,10 @@ class CaseRuns:
 
 def measurements(points: Sequence[Point]) -> Table[CaseRuns]:
     """The table at the end of a report: environment, label, case, runs, throughput, FLOP/s, intensity, bound."""
-    groups: dict[tuple[object, ...], list[Point]] = {}
-    for point in points:
-        groups.setdefault((point.machine, point.workload, point.result.commit or str(point.result.path)), []).append(
-            point
-        )
+    groups = grouped(
+        points, lambda point: (point.machine, point.workload, point.result.commit or str(point.result.path))
+    )
     rows = [_measured(group) for group in groups.values()]
-
     columns: list[Column[CaseRuns]] = [
         *pick("device_kind", of="point"),
         *_of_result("cpu", of="point.result"),
@@ -210,7 +191,8 @@ def commands(points: Sequence[Point]) -> Table[Any]:
         words("command", "command", lambda point: _command(point.result)),
         *pick("file"),
     ]
-    return Table(title="Runs", columns=columns, rows=_first(points, lambda point: point.result.path))
+    runs = grouped(points, lambda point: point.result.path)
+    return Table(title="Runs", columns=columns, rows=[own[0] for own in runs.values()])
 
 
 def _changed(point: Point) -> bool | None:

@@ -20,7 +20,7 @@ from roofline.show.cases.pairs_table import pairs_table
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.render import render
 from roofline.show.step.operation_tables import cases_table, taken_apart
-from roofline.show.tables import Table, plain_value
+from roofline.show.tables import Table, grouped, plain_value
 from roofline.text.printable import markdown_text
 from roofline.text.units import counted, some_of
 
@@ -168,7 +168,7 @@ def _roofline(of_names: dict[str, list[Point]], figures: Sequence[str]) -> Itera
     for name, own in of_names.items():
         yield f"### {markdown_text(name)}"
         yield _shown(document_tables.placements(own), len(of_names))
-        for of_roofs in document_tables.by_roofs(own):
+        for of_roofs in grouped(own, lambda point: point.roofs.roofs).values():
             roofs = replace(roofs_table(of_roofs), title=f"Roofs, {of_roofs[0].result.run_name}")
             yield _some(roofs, f"No roofs: {markdown_text(of_roofs[0].roofs.why_none or '')}.")
 

@@ -31,7 +31,7 @@ from roofline.show.environment import environment_parts
 from roofline.show.machine_columns import MACHINE_COLUMNS
 from roofline.show.reasons import why_missing
 from roofline.show.render import one_line
-from roofline.show.tables import Column, number, words
+from roofline.show.tables import Column, grouped, number, words
 from roofline.text.printable import printable
 from roofline.text.units import counted, minute
 
@@ -307,8 +307,6 @@ def _unknown(points: Sequence[Point]) -> list[str]:
     """Say what isn't known of any case of a machine, and why."""
     if not points:
         return ["No case was measured here: the results have its roofs alone."]
-    reasons: dict[str, list[str]] = {}
-    for column in _CASE_COLUMNS:
-        if all(column.get(point) is None for point in points):
-            reasons.setdefault(why_missing(points[0], column), []).append(one_line(column.title))
-    return [f"Not known: {', '.join(titles)}: {reason}." for reason, titles in reasons.items()]
+    unknown = [column for column in _CASE_COLUMNS if all(column.get(point) is None for point in points)]
+    reasons = grouped(unknown, lambda column: why_missing(points[0], column))
+    return [f"Not known: {', '.join(one_line(one.title) for one in of)}: {why}." for why, of in reasons.items()]

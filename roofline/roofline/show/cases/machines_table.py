@@ -12,7 +12,7 @@ from roofline.model.machines import machine_names
 from roofline.model.points import MachineKey, Point, cases, newest
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, pick
-from roofline.show.tables import Column, Table, number, words
+from roofline.show.tables import Column, Table, grouped, number, words
 from roofline.text.units import significant, some_of
 
 
@@ -55,9 +55,8 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     shown, notes = newest(cases(points))
     names = machine_names(shown)
     order = list(names)
-    by_workload: dict[tuple[str, str], list[Point]] = {}
-    for point in sorted((point for point in shown if point.valid), key=lambda point: order.index(point.machine)):
-        by_workload.setdefault(point.workload, []).append(point)
+    in_order = sorted((point for point in shown if point.valid), key=lambda point: order.index(point.machine))
+    by_workload = grouped(in_order, lambda point: point.workload)
     alone = len(names) == 1
     rows = [
         Row(

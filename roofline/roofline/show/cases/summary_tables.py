@@ -12,11 +12,10 @@ from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
 from roofline.model.points import Point, cases
 from roofline.results.result import ResultFile
-from roofline.schema.session import NotMeasured
 from roofline.show.cases.point_tables import run_heading, standing_columns
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import parameters_of, pick
-from roofline.show.tables import Table, words
+from roofline.show.tables import Table, grouped, words
 from roofline.text.units import counted, scaled, some_of
 from roofline.text.wrapping import cut
 
@@ -101,11 +100,9 @@ _EVIDENCE = "Evidence of each case"
 
 def _not_measured(result: ResultFile, *, verbose: bool) -> list[str]:
     """:param verbose: a line a case. Else a line for all that are of one outcome, which of a single case says why."""
-    outcomes: dict[str, list[NotMeasured]] = {}
-    for case in () if result.session is None else result.session.not_measured:
-        outcomes.setdefault(case.outcome, []).append(case)
+    cases = () if result.session is None else result.session.not_measured
     lines: list[str] = []
-    for outcome, of in outcomes.items():
+    for outcome, of in grouped(cases, lambda case: case.outcome).items():
         if verbose or len(of) == 1:
             lines += [f"{case.id}: {case.why}" for case in of]
         else:

@@ -17,7 +17,7 @@ from roofline.schema.record import KernelTime, Record
 from roofline.show.columns import between, notes_of, pick, short_bound
 from roofline.show.step import step_notes
 from roofline.show.step.step_notes import about_busy, kernel
-from roofline.show.tables import Column, Table, number, seconds, share, topped, words
+from roofline.show.tables import Column, Table, grouped, number, seconds, share, topped, words
 from roofline.text.units import prefixed, scaled, shares, significant
 
 Source = Literal["profiler", "counters"]
@@ -144,9 +144,7 @@ def _kinds(rows: Sequence[KernelLine]) -> list[KernelLine]:
 
     :param rows: a kernel each, all of one source.
     """
-    kinds: dict[str, list[KernelLine]] = {}
-    for row in rows:
-        kinds.setdefault(kind_of(row.name), []).append(row)
+    kinds = grouped(rows, lambda row: kind_of(row.name))
     return sorted((_sum(of, kind, kind) for kind, of in kinds.items()), key=lambda line: -(line.time_s or 0.0))
 
 

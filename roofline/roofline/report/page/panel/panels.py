@@ -8,7 +8,7 @@ from dataclasses import replace
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
 from roofline.show.columns import pick
-from roofline.show.tables import Column, words
+from roofline.show.tables import Column, grouped, words
 from roofline.text.units import counted, minute, short_commit
 
 MOST_OLDER = 2000
@@ -39,9 +39,7 @@ class Panels:
         sessions: Sequence[Point],
         baseline: Iterable[tuple[Point | None, Sequence[Point]]] = (),
     ) -> None:
-        of_case: dict[object, list[Point]] = {}
-        for point in sessions:
-            of_case.setdefault(_case_of(point), []).append(point)
+        of_case = grouped(sessions, _case_of)
         self._baseline: set[int] = set()
         for of_page, before in baseline:
             self._baseline.update(map(id, before))

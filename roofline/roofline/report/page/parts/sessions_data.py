@@ -17,7 +17,7 @@ from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.report.page.panel.panels import SESSION_COLUMNS
 from roofline.show.columns import pick
-from roofline.show.tables import Column
+from roofline.show.tables import Column, grouped
 from roofline.text.units import minute, percent, short_commit, signed
 
 _MARKS = "crosses: rounds that something outside disturbed; upright lines: repeats"
@@ -78,9 +78,7 @@ def changed_histories(sessions: Sequence[Point]) -> tuple[dict[MachineKey, list[
 
     :returns: and why there are none, where they can't be judged.
     """
-    of_case: dict[object, list[Point]] = {}
-    for point in sessions:
-        of_case.setdefault((point.machine, point.workload), []).append(point)
+    of_case = grouped(sessions, lambda point: (point.machine, point.workload))
     # To observe a session takes time, too.
     long = [point for of_one in of_case.values() if len(of_one) >= SHORTEST for point in of_one]
     if not long:
@@ -89,10 +87,7 @@ def changed_histories(sessions: Sequence[Point]) -> tuple[dict[MachineKey, list[
         judged = judge_changed(series_of(long)[0], Settings())
     except LacksRuptures as error:
         return {}, f"No changes are marked. {error}"
-    found: dict[MachineKey, list[JudgedSeries]] = {}
-    for one in judged:
-        found.setdefault(one.series.entries[0].sessions[0].machine, []).append(one)
-    return found, None
+    return grouped(judged, lambda one: one.series.entries[0].sessions[0].machine), None
 
 
 def history_data(
@@ -192,9 +187,7 @@ def _places(histories: Sequence[Sequence[Point]], place_of: Mapping[tuple[str, s
 
 def _histories(sessions: Sequence[Point]) -> list[list[Point]]:
     """The results of each workload in order of time, where there are enough."""
-    found: dict[tuple[str, str], list[Point]] = {}
-    for point in sorted(sessions, key=_run_of):
-        found.setdefault(point.workload, []).append(point)
+    found = grouped(sorted(sessions, key=_run_of), lambda point: point.workload)
     return [one for one in found.values() if len(set(map(_run_of, one))) >= _LEAST_SESSIONS]
 
 
