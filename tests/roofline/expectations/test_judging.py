@@ -274,6 +274,22 @@ def test_an_expectation_that_was_edited_is_no_pass(tmp_path: Path, changes: dict
     assert told in message(finding)
 
 
+def test_of_many_entries_each_is_held_against_its_own_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was locked has one of each case: with n of both nothing is done n times n times."""
+    points = build_points.points(tmp_path, *(build_points.record(case=build.case(model=f"m{n}")) for n in range(30)))
+    asked: list[object] = []
+    is_for = Expected.is_for
+
+    def counted(self: Expected, **of: str) -> bool:
+        asked.append(self)
+        return is_for(self, **of)
+
+    monkeypatch.setattr(Expected, "is_for", counted)
+    checked = check_expectations(points, [expected(case=point.id) for point in points])
+    assert [finding.verdict for finding in checked.findings] == ["held"] * 30
+    assert len(asked) <= 2 * 30
+
+
 def test_nothing_expected_is_no_pass(tmp_path: Path) -> None:
     """Nor are no points, nor another project's rows."""
     checked = check_expectations(build_points.points(tmp_path, build_points.record()))
