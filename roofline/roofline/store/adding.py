@@ -50,14 +50,8 @@ class Added:
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    """A file that was found; ``id`` is that of its run."""
-
-    path: Path
-    named: bool
-    id: str
-    content: bytes
+_File = tuple[Path, bool, bytes]
+"""A file that was found, whether it was named itself, and its content."""
 
 
 def add(
@@ -113,7 +107,7 @@ def _new_files(files: Iterable[tuple[Path, bool]], known: Set[str], added: Added
             added.known += 1
         else:
             yielded.add(run)
-            yield _File(path=path, named=named, id=run, content=content)
+            yield path, named, content
 
 
 def _chunks(files: Iterator[_File]) -> Iterator[list[_File]]:
@@ -121,7 +115,7 @@ def _chunks(files: Iterator[_File]) -> Iterator[list[_File]]:
     size = 0
     for file in files:
         chunk.append(file)
-        size += len(file.content)
+        size += len(file[-1])
         if size >= CHUNK_BYTE:
             yield chunk
             chunk, size = [], 0
@@ -133,14 +127,14 @@ def _add_chunk(store: Path, devices: DeviceTable, files: Iterable[_File]) -> Add
     """Read files, and write a batch for each machine and day."""
     added = Added()
     partitions: dict[str, list[Run]] = {}
-    for file in files:
+    for path, named, content in files:
         try:
-            result = read_file(file.path, file.content)
+            result = read_file(path, content)
         except ReadError as error:
-            (added.refused if file.named else added.skipped).append(str(error))
+            (added.refused if named else added.skipped).append(str(error))
             continue
         added.notes += result.notes
-        run = Run(id=file.id, content=file.content, result=result)
+        run = Run(id=run_id(content), content=content, result=result)
         partitions.setdefault(run.partition, []).append(run)
     for runs in partitions.values():
         added.runs += len(runs)
