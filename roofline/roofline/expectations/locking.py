@@ -48,17 +48,8 @@ class Locked:
     warning: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """A case of which nothing is written, and why."""
-
-    case: str
-    machine: str
-    why: str
-
-
-def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[tuple[Locked, ...], tuple[LeftOut, ...]]:
-    """Choose what to expect of the cases, and those left out; both by machine and case.
+def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[list[Locked], list[str]]:
+    """Choose what to expect of the cases, and say of those left out why; both by machine and case.
 
     :param points: those of one case on one machine are sessions of it.
     :param least_safety: share by which a floor lies below the lowest fraction at least.
@@ -73,15 +64,12 @@ def lock(points: Iterable[Point], least_safety: float = LEAST_SAFETY) -> tuple[t
         _lock(groups[key], [result for result in results if result.machine_key == key[1].key], disturbed, least_safety)
         for key in sorted(groups)
     ]
-    return (
-        tuple(one for one in found if isinstance(one, Locked)),
-        tuple(one for one in found if isinstance(one, LeftOut)),
-    )
+    return [one for one in found if isinstance(one, Locked)], [one for one in found if isinstance(one, str)]
 
 
 def _lock(
     sessions: Sequence[Point], results: Iterable[ResultFile], disturbed: Mapping[Path, str], least_safety: float
-) -> Locked | LeftOut:
+) -> Locked | str:
     """:param results: all of the sessions' machine."""
     newest = sessions[-1]
     why = _why_not(sessions) or _failed(sessions, results)
@@ -91,7 +79,7 @@ def _lock(
             newest.placement.why_not or newest.sol.why_none or "neither a fraction of a roof nor of the speed of light"
         )
     if why is not None:
-        return LeftOut(case=newest.id, machine=newest.result.machine_label, why=why)
+        return f"{newest.id} on {newest.result.machine_label}: {why}"
     record = newest.benchmark.record
     assert record is not None
     assert newest.bound.kind != "undetermined"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from roofline.files import writing
@@ -18,21 +17,16 @@ class NotFree(Exception):
     """A file with other content lies where one would be written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
-    """How many files were written, and how many were there already."""
-
-    written: int
-    there: int
-
-
-def export(store: Path, folder: Path, where: str | None, devices: DeviceTable, tell: Callable[[str], None]) -> Exported:
+def export(
+    store: Path, folder: Path, where: str | None, devices: DeviceTable, tell: Callable[[str], None]
+) -> tuple[int, int]:
     """Write the files of a store into a folder for each machine, called by its label.
 
     Of several files of one name in a folder each has the first digits of its run's id behind its name.
 
     :param where: a condition of SQL: only runs with a case for which it holds.
     :param devices: as of `roofline.store.asking.ask`, as is ``tell``.
+    :returns: how many files were written, and how many were there already.
     :raises NotFree: a file with other content is there. Nothing was written.
     :raises ReadError: the store can't be read.
     :raises roofline.store.asking.WrongQuery: ``where`` is no condition.
@@ -58,4 +52,4 @@ def export(store: Path, folder: Path, where: str | None, devices: DeviceTable, t
     for path, target in runs.items():
         if path not in there:
             writing.write_bytes(target, content_of_run(path))
-    return Exported(written=len(runs) - len(there), there=len(there))
+    return len(runs) - len(there), len(there)

@@ -24,7 +24,7 @@ def step(time_s: float, **changes: Any) -> Record:
 def test_one_session_knows_no_deviation(tmp_path: Path) -> None:
     """A tenth of roof and light, a quarter off: 0.075. A spread of a fifth, 25 % of the fraction, takes half off."""
     ((locked,), left_out) = lock(sessions(tmp_path, step(0.1)))
-    assert left_out == ()
+    assert left_out == []
     assert locked.expected == Expected(
         bound="compute",
         min_fraction_of_roof=0.075,
@@ -106,9 +106,9 @@ def test_bad_sessions_are_left_out_by_name(tmp_path: Path, record: Record | None
     good = step(0.1) if record is not None else None
     points = sessions(tmp_path, good, record)
     locked, left_out = lock(points[-1:] if record is None else points)
-    assert locked == ()
-    assert [one.machine for one in left_out] == ["epyc-2cpu"]
-    assert left_out[0].why.startswith(why)
+    assert locked == []
+    (line,) = left_out
+    assert line.partition(" on epyc-2cpu: ")[2].startswith(why)
 
 
 def test_a_case_without_any_fraction_is_left_out(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_case_without_any_fraction_is_left_out(tmp_path: Path) -> None:
     points = sessions(tmp_path, record)
     assert points[0].bound.kind == "input"
     locked, left_out = lock(points)
-    assert (locked, len(left_out)) == ((), 1)
+    assert (locked, len(left_out)) == ([], 1)
 
 
 @pytest.mark.parametrize(("outcome", "written"), [("out_of_memory", 0), ("failed", 0), ("error", 0), ("skipped", 1)])
@@ -130,9 +130,8 @@ def test_a_session_in_which_it_failed_is_a_bad_one(tmp_path: Path, outcome: Outc
     good = sessions(tmp_path, step(0.1), step(0.1))
     locked, left_out = lock([*good, *build_points.points(tmp_path, other, name="c", session=session)])
     assert len(locked) == written
-    assert [one.why for one in left_out] == [f"not measured in c.json: {outcome.replace('_', ' ')}: boom"] * (
-        1 - written
-    )
+    line = f"{ID} on epyc-2cpu: not measured in c.json: {outcome.replace('_', ' ')}: boom"
+    assert left_out == [line] * (1 - written)
     far = build_points.points(tmp_path, other, name="d", session=session, machine={"fingerprint": "far"})
     assert len(lock([*good, *far])[0]) == 1
 
@@ -152,7 +151,7 @@ def test_roofs_are_not_locked_and_machines_are_told_apart(tmp_path: Path) -> Non
             ("epyc-2cpu", "alexnet-train-b32-fp32"),
             ("epyc-2cpu", ID),
         ]
-        assert left_out == ()
+        assert left_out == []
 
 
 def test_sessions_that_others_disturbed_are_locked_with_a_warning(tmp_path: Path) -> None:
@@ -166,7 +165,7 @@ def test_sessions_that_others_disturbed_are_locked_with_a_warning(tmp_path: Path
     ((locked,), _) = lock(sessions(tmp_path, record(2)))
     assert (locked.warning, locked.expected.min_fraction_of_roof) == ("", 0.075)
     ((locked,), left_out) = lock(sessions(tmp_path, record(2), record(4), record(3)))
-    assert left_out == ()
+    assert left_out == []
     assert (locked.expected.bound, locked.expected.min_fraction_of_roof) == ("compute", None)
     assert locked.warning == (
         "4 of 4 rounds were disturbed from outside in s1.json, and most of them in 1 more of 3 sessions: no floor comes"

@@ -52,7 +52,7 @@ def command(results: tuple[Path, ...], output: Path | None, safety: float, devic
         tell(line)
     locked, left_out = lock(place_all(by_counted_work(files), devices), safety)
     for one in left_out:
-        tell(f"left out {one.case} on {one.machine}: {one.why}")
+        tell(f"left out {one}")
     if not locked:
         why = f"all of the {len(left_out)} cases were left out" if left_out else "no case in the results, only roofs"
         raise NoData(f"nothing to lock: {why}.")

@@ -116,8 +116,8 @@ def query(store: Path, sql: str, output: Output, devices: DeviceTable) -> None:
 def export(store: Path, folder: Path, where: str | None) -> None:
     """Write the files of STORE to FOLDER as they were added, in a folder for each machine. What is there stays."""
     with _failures(folder):
-        exported = export_files(store, folder, where, load(None), tell)
-    there = f"; {counted(exported.there, 'file')} there already" if exported.there else ""
-    tell(f"{folder}: {counted(exported.written, 'file')} written{there}")
-    if not exported.written and not exported.there:
+        written, there = export_files(store, folder, where, load(None), tell)
+    known = f"; {counted(there, 'file')} there already" if there else ""
+    tell(f"{folder}: {counted(written, 'file')} written{known}")
+    if not written and not there:
         raise NoData(f"{shown(store)}: no run has a case with {where}.")
