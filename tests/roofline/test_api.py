@@ -96,6 +96,16 @@ def _reasons(results: Results, table: str) -> dict[str, str]:
     return dict(zip(missing["column"], missing["reason"], strict=True))
 
 
+@pytest.mark.parametrize(
+    ("compile_s", "reason"),
+    [(None, "steps run eagerly: nothing is compiled"), (3.0, "not looked at when this was measured")],
+)
+def test_an_older_record_does_not_know_of_caches(tmp_path: Path, compile_s: float | None, reason: str) -> None:
+    build.result(tmp_path / "a.json", [build.record(timing=build.timing(compile_s=compile_s))])
+    missing = rl.load(tmp_path).missing
+    assert set(missing[missing["column"] == "compiled_from_cache"]["reason"]) == {reason}
+
+
 def test_each_missing_value_of_each_frame_has_a_reason(tmp_path: Path, results: Results) -> None:
     """One for all of a case's rounds, which says as well where there is rightly nothing."""
     session = build.session(build.roofs(), noted={"zone": "us-east1-b"})

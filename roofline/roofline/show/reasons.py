@@ -17,6 +17,7 @@ _UNEXPLAINED = "the record has neither the value nor a reason"
 _NO_LOADER = "the case has no data loader"
 _NO_READING = "no such reading was taken"
 _NOT_HELD = "nothing held the device's clocks down"
+_EAGER = "steps run eagerly: nothing is compiled"
 _NOT_ASKED = "hardware counters were not asked for"
 _OF_STEP_TIME = ("step_time_s", "spread", "samples_per_s")
 _OF_PLACE = ("placement", "sol", "fraction_of_sol")
@@ -58,6 +59,11 @@ def _no_reasons_to_throttle(record: Record) -> str:
     return _NO_READING if rounds is None or rounds.throttle is None else _NOT_HELD
 
 
+def _not_from_cache(record: Record) -> str:
+    compiled = record.timing is not None and record.timing.compile_s is not None
+    return "not looked at when this was measured" if compiled else _EAGER
+
+
 _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     **dict.fromkeys(("session", "session_set"), "the run is not one of a set of sessions"),
     "label": "nobody gave the machine a label",
@@ -80,7 +86,8 @@ _OTHERWISE: Mapping[str, str | Callable[[Record], str]] = {
     "timing.latency": "single steps were not timed",
     "timing.input_wait_s": _NO_LOADER,
     "timing.input_startup_s": _NO_LOADER,
-    **dict.fromkeys(("timing.compile_s", "timing.compiled_from_cache"), "steps run eagerly: nothing is compiled"),
+    "timing.compile_s": _EAGER,
+    "timing.compiled_from_cache": _not_from_cache,
     "timing.rounds.disturbed": "nothing that would show it was read",
     "timing.rounds": _NO_READING,
     "timing": "not timed by pytest-roofline",
