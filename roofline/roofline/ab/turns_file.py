@@ -45,8 +45,12 @@ def write(result: AbResult, folder: Path, now: datetime | None = None) -> Path:
     :returns: the file's path.
     :raises WrongOptions: it can't be written.
     """
-    path = folder / f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab.json"
+    stem = f"{now or datetime.now(UTC):%Y%m%dT%H%M%SZ}-ab"
     try:
+        number, path = 1, folder / f"{stem}.json"
+        while path.exists():
+            number += 1
+            path = folder / f"{stem}-{number}.json"
         write_text(path, json.dumps(document(result, now), indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise _unwritable(folder, error) from error

@@ -48,6 +48,12 @@ def test_the_file_says_what_was_compared(tmp_path: Path) -> None:
     assert (removed["outcome"], removed["effect"]) == ("removed", None)
 
 
+def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
+    """Two comparisons may end in one second."""
+    first, second = (write(trial(case("a", turns())), tmp_path, NOW) for _ in range(2))
+    assert (first.name, second.name) == ("20260102T030405Z-ab.json", "20260102T030405Z-ab-2.json")
+
+
 def test_where_the_disk_is_full_no_half_file_is_left(tmp_path: Path) -> None:
     """It would be read as one that somebody cut off."""
     many = trial(*(case(f"case {number}", turns()) for number in range(20)))
