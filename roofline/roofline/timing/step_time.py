@@ -143,11 +143,14 @@ def by_median(record: Record) -> Record:
     """A record with the figures of today: of an older one, that tells the mean of all rounds and its margin, they are
     worked out from the rounds.
 
-    A record whose own figure contradicts its rounds stays as it is: a comparison refuses it, and says why.
+    A record whose own figure contradicts its rounds stays as it is: a comparison refuses it, and says why. So does one
+    whose confidence was edited to what no margin has.
     """
     timing = record.timing
     found = None if timing is None or record.schema > _MEAN_SCHEMA else step_time(timing.rounds)
     if timing is None or found is None or not abs(timing.step_time_s / found.mean_s - 1) <= AGREEMENT:
+        return record
+    if not 0.5 <= timing.confidence <= 0.999:
         return record
     why_none = mostly_disturbed(timing.rounds.disturbed)
     margin = None

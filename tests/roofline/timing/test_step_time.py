@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,13 @@ def test_a_figure_that_contradicts_its_rounds_is_left_as_it_is(tmp_path: Path) -
     """An old record whose mean was edited isn't mended in silence."""
     point = _point(read_file(_file(tmp_path, _record(0.2, schema=1))))
     assert point.step_time_s == 0.2
+
+
+@pytest.mark.parametrize("confidence", [math.nan, -1.0, 0.0, 1.0])
+def test_a_confidence_that_no_margin_has_is_left_as_it_is(tmp_path: Path, confidence: float) -> None:
+    timing = build.timing(MEAN_S, rounds=ROUNDS, confidence=confidence)
+    point = _point(read_file(_file(tmp_path, replace(_record(MEAN_S, schema=1), timing=timing))))
+    assert point.step_time_s == MEAN_S
 
 
 @pytest.mark.parametrize(("disturbed", "flagged"), [(0, False), (10, False), (11, True), (20, True)])
