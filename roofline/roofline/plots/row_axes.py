@@ -37,6 +37,7 @@ def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:
 
     :param rows: the name of each, and its machine: empty where all are of one.
     """
+    rows = [(printable(name), printable(machine)) for name, machine in rows]
     machines = _cut_apart({machine for _, machine in rows}, _NAME // 2)
     ends = {machine: f" · {short}" if machine else "" for machine, short in machines.items()}
     names = _cut_apart({name for name, _ in rows}, _NAME - max(map(len, ends.values()), default=0))
@@ -45,7 +46,8 @@ def row_labels(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _cut_apart(texts: Collection[str], width: int) -> dict[str, str]:
     """Cut texts to ``width`` columns. Those that would look alike are cut before their first difference instead."""
-    alike = grouped(texts, lambda text: cut(printable(text), width, _LAST))
+    last = min(_LAST, width - 4)  # where the room is small, a text still begins with its first letters
+    alike = grouped(texts, lambda text: cut(text, width, last))
     found = {}
     for short, several in alike.items():
         if len(several) == 1:

@@ -195,12 +195,14 @@ def test_variability_keeps_the_end_of_a_long_name(tmp_path: Path) -> None:
 
 
 def test_variability_keeps_long_names_of_machines_apart(tmp_path: Path) -> None:
-    """Those that differ in their middle alone begin there."""
-    machines = [f"frankfurt-node-{number}-of-the-cluster-a100" for number in (1, 2)]
+    """Those that differ in their middle alone begin there, and so do names of cases in the room that is left."""
+    machines = [f"frankfurt-node-{number}-of-the-clusters-a100" for number in (1, 2)]
+    cases = [build.record(case=build.case(id=f"resnet{depth}-train-b32-fp32-channels_last")) for depth in (18, 50)]
     for machine in machines:
-        build.result(tmp_path / f"{machine}.json", [build.record()] * 2, on=build.machine(machine))
+        build.result(tmp_path / f"{machine}.json", cases, on=build.machine(machine))
     labels = [label.get_text() for label in rl.plot.variability(rl.load(tmp_path)).get_yticklabels()]
-    assert {label.partition(" · ")[2] for label in labels} == {f"…{number}-of-the-cluster-a100" for number in (1, 2)}
+    assert {label.partition(" · ")[2] for label in labels} == {f"…{number}-of-the-clusters-a100" for number in (1, 2)}
+    assert len({*labels}) == 4
 
 
 def test_ticks_of_variability_say_what_they_are(tmp_path: Path) -> None:
