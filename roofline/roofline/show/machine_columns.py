@@ -83,4 +83,6 @@ def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
 def _in_words(value: Any, unit: str | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return scaled(value, unit) if unit is not None and isinstance(value, int | float) else str(value)
+    # A whole number in a file may be beyond the range of floats: shown as it stands.
+    fits = isinstance(value, int | float) and abs(value) < 1e300
+    return scaled(value, unit) if unit is not None and fits else str(value)

@@ -41,11 +41,13 @@ def test_own_file(tmp_path: Path) -> None:
 
 
 def test_units_and_truth_of_limits(tmp_path: Path) -> None:
-    """The ending of a key is its unit; true is yes; text that looks like a number stays text."""
-    limits = {"power_limit_w": 400, "swap_byte": 2_000_000_000, "container": True, "quota": "max"}
+    """The ending of a key is its unit; true is yes; text that looks like a number stays text; so does a huge number."""
+    huge = 10**400
+    limits = {"power_limit_w": 400, "swap_byte": 2_000_000_000, "container": True, "quota": "max", "stack_byte": huge}
     machine = build.machine(limits=limits)
     lines = environment(build.result(tmp_path / "a.json", [build.record()], on=machine)).splitlines()
-    for line in ("| power limit | 400 W |", "| swap | 2.00 GB |", "| container | yes |", "| quota | max |"):
+    known = ("| power limit | 400 W |", "| swap | 2.00 GB |", "| container | yes |", "| quota | max |")
+    for line in (*known, f"| stack | {huge} |"):
         assert line in lines
 
 
