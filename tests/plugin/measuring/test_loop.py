@@ -228,6 +228,13 @@ def test_deviation_of_repeats_is_that_of_their_step_times() -> None:
     assert timing.step_time_s == 0.25
 
 
+def test_the_step_time_of_a_repeat_leaves_out_disturbed_rounds() -> None:
+    """As that of all rounds does."""
+    lab = Lab(0.25, *[0.5] * 4, *[0.25] * 6, 0.375, hz=[5e8] * 4 + [1e9])
+    timing = lab.measure(Plan(repeats=2, warmup_steps=1, steps=1, max_time_s=3.5, margin=1e-6)).timing
+    assert timing.repeat_step_time_s == (0.25, 0.375)
+
+
 def test_a_level_that_differs_between_repeats_widens_the_margin() -> None:
     """The margin is of all rounds together, and a jump between repeats is a drift to it."""
     level, jump = Lab(0.25), Lab(*[0.25] * (7 + 8), 0.27)

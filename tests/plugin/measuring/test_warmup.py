@@ -86,9 +86,20 @@ def test_one_window_tells_nothing() -> None:
         ([1.0, 1.05, 1.1, 1.2, 1.25, 1.3], False),
         ([1.0, 1.002, 1.004, 1.006, 1.008, 1.010], True),
         ([1.0, 1.01, 0.99, 1.0, 1.01, 0.5], False),
+        ([1.0, 1.01, 0.99, 1.2, 1.3, 1.2], False),
         ([9.0, 5.0, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99], True),
     ],
-    ids=["too few", "constant", "noise", "falling", "climbing", "drift within 2 %", "just dropped", "settled late"],
+    ids=[
+        "too few",
+        "constant",
+        "noise",
+        "falling",
+        "climbing",
+        "drift within 2 %",
+        "just dropped",
+        "jumped",
+        "settled late",
+    ],
 )
 def test_what_is_steady(times: list[float], steady: bool) -> None:
     """Windows are steady when the newer half reaches into the older one's range and the last is no new extreme."""
