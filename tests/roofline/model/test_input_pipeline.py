@@ -72,9 +72,11 @@ def test_what_the_margins_do_not_show_is_not_claimed(
 
 
 def test_without_its_counterpart_there_is_no_verdict(judged: Judge) -> None:
-    """A fed step alone, or of another batch, can't be compared."""
-    assert judged(row("train", "sample", 2.0, 1.0)) == ()
+    """A fed step alone, or steps that were measured for something else."""
+    fed = row("train", "sample", 2.0, 1.0)
+    assert judged(fed) == ()
     assert judged(READY) == ()
+    assert judged(*(replace(one, case=replace(one.case, config={})) for one in (READY, fed))) == ()
 
 
 def test_rounds_that_others_disturbed_conclude_nothing(judged: Judge) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,14 @@ def test_a_machine_at_half_its_speed() -> None:
     low, high = found.effect.interval(0.99)
     assert low < 2.0 < high
     assert found.apart == ()
+
+
+def test_a_session_is_known_as_well_as_the_median_of_its_cases() -> None:
+    """Its error is sqrt(pi / 2) times that of the mean of as many cases."""
+    cases = _cases([2.0] * 8, scatter=0.0)
+    error = math.sqrt(math.pi / 2) * 0.001 / math.sqrt(8)
+    base, new = ([replace(one, error=error) for one in side.values()] for side in cases[0])
+    assert _found(cases).effect.error == pytest.approx(effect_of(base, new).error, rel=1e-5)
 
 
 def test_a_case_that_differs_from_it_is_named_and_does_not_move_it() -> None:

@@ -70,6 +70,15 @@ def test_drift_stays_however_many_sessions() -> None:
     assert apart.drift < apart.error < 1.01 * apart.drift
 
 
+@pytest.mark.parametrize(("began", "drift"), [("11:00", 0.25), ("11:01", 0.5)])
+def test_sessions_of_one_hour_have_the_drift_of_an_hour(began: str, drift: float) -> None:
+    """Where more than an hour lies between two, a machine had the time to change."""
+    prior = Prior(deviation=0.02, freedom=4.0, drift=0.5, hour_drift=0.25, unknown_error=0.0)
+    sides = [[session(1.0, started_at=f"2026-01-01T{at}")] for at in ("10:00", began)]
+    effect = effect_of(*sides, prior)
+    assert effect.drift == pytest.approx(drift * effect.deviation)
+
+
 def test_taking_turns_takes_drift_away() -> None:
     """A B A B: of two blocks a side each draw counts half, so half of the drift's variance stays."""
     times = [session(1.0, started_at=f"2026-01-0{day}") for day in (1, 2, 3, 4)]
