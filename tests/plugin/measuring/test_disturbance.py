@@ -22,8 +22,8 @@ BUSY = {"switches": 80, "others_cpu_s": 0.5}
     ("rounds", "last"),
     [
         ([{"wall_s": 0.1}, {"wall_s": 5.0}], None),
-        ([{"steal_s": 0.0}, {"steal_s": 0.02}], None),
-        ([{"steal_s": 0.0}, {"steal_s": 0.03}], "30 ms stolen by the hypervisor"),
+        ([{"steal_s": 0.0}, {"wall_s": 2.0, "steal_s": 0.04}], None),
+        ([{"steal_s": 0.0}, {"wall_s": 2.0, "steal_s": 0.05}], "50 ms stolen by the hypervisor"),
         ([{"switches": 80}], None),
         ([{"others_cpu_s": 0.9}], None),
         ([{"switches": 0}, BUSY], "other programs used 500 ms of its CPUs, 80 involuntary switches"),

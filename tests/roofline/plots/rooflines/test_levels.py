@@ -89,6 +89,7 @@ def test_kernels_are_named_and_what_is_not_drawn_is_said(tmp_path: Path) -> None
     assert "2  25 %  gemm (compute: CUDA cores (fp32)): ampere_sgemm_128x64_tn" in found
     assert "Not drawn: 1 kernel with 12 % of the kernels' time, 1 of them without a FLOP" in found
     assert "The last-level cache's roof is that of L2; of L1 none is measured." in found
+    assert "Not drawn" not in words(_figure(_point(tmp_path, counted(kernel()))))
 
 
 def test_kernels_whose_flops_are_only_a_part_are_not_drawn(tmp_path: Path) -> None:
