@@ -126,9 +126,9 @@ def verdict(of: Baseline, new: Sequence[Path], width: int) -> Gated:
             judged = judge_results(new=new, base=of.files, **of.options)
             lines += analysis.rendered(judged.tables(verbose=of.options["verbose"]), width)
             lines += judged.gate.messages
+            open_ = "" if judged.comparison is None else not_known(judged.comparison.counts)
             if judged.gate.exit_code in (0, 1):  # pytest's 3 says that pytest itself broke
                 code = judged.gate.exit_code
-            open_ = "" if judged.comparison is None else not_known(judged.comparison.counts)
     except analysis.AnalysisError as error:
         lines.append(f"Error: {error}")
     lines += [f"left out of the baseline: {reason}" for reason in of.left_out]
