@@ -102,8 +102,10 @@ def _record(point: Point) -> Record:
 def _lines(point: Point, source: Source) -> list[KernelLine]:
     """A row for each kernel."""
     record = _record(point)
-    kernels: Sequence[CountedKernel | KernelTime] = counted_kernels(record, point.roofs)
-    if source == "profiler":
+    kernels: Sequence[CountedKernel | KernelTime]
+    if source == "counters":
+        kernels = counted_kernels(record, point.roofs)
+    else:
         seen = () if record.profile is None else record.profile.kernels
         kernels = [one for one in seen if usable_or_zero(one.time_s) and usable_or_zero(one.launches)]
     whole_s = total_of(one.time_s for one in kernels)
