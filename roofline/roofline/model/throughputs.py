@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 from roofline.model.points import Point
 
@@ -11,12 +12,13 @@ NEAR_BEST = 0.9
 """Of the best throughput: what larger batches gain beyond this is seldom worth their memory and latency."""
 
 
-def apart_by_margins(ratio: float, point: Point, other: Point) -> bool:
+def apart_by_margins(ratio: float, point: Point, other: Point) -> Literal["yes", "no"] | None:
     """Tell whether the ratio of two throughputs or step times differs from 1 by more than both margins together.
 
-    False where one of them has no margin.
+    None where one of them has no margin.
     """
-    return abs(ratio - 1) > _margin(point, other)
+    margin = _margin(point, other)
+    return None if math.isinf(margin) else "yes" if abs(ratio - 1) > margin else "no"
 
 
 def knee(points: Sequence[Point]) -> int | None:

@@ -22,6 +22,8 @@ from roofline.text.units import significant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
+    """A case and the one it is held against; ``what`` differs."""
+
     what: str
     point: Point
     against: Point
@@ -38,7 +40,7 @@ class Pair:
     def apart(self) -> str | None:
         """Whether margins tell both step times apart."""
         ratio = self.time_ratio
-        return None if ratio is None else "yes" if apart_by_margins(ratio, self.point, self.against) else "no"
+        return None if ratio is None else apart_by_margins(ratio, self.point, self.against)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ def pairs_table(points: Sequence[Point]) -> Table[Pair]:
         title="Cases that differ in one thing",
         columns=[machine, *PAIR_COLUMNS],
         rows=rows,
-        display=[_CASE, *_TIMES, replace(_AGAINST, drop=9)],
+        display=[_CASE, *_TIMES, replace(_AGAINST, drop=3)],
         section=lambda pair: f"{machine.get(pair)}: {pair.what}",
         section_title="pair",
     )

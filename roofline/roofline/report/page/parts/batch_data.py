@@ -41,9 +41,9 @@ class _Step:
         return float(self.ratio ** (1 / math.log2(self.after.case.batch / self.before.case.batch)) - 1)
 
     @property
-    def apart(self) -> str:
+    def apart(self) -> str | None:
         """Tell whether margins leave both throughputs apart."""
-        return "yes" if apart_by_margins(self.ratio, self.before.point, self.after.point) else "no"
+        return apart_by_margins(self.ratio, self.before.point, self.after.point)
 
     @property
     def cliff(self) -> str | None:
