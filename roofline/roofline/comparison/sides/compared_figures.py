@@ -128,8 +128,8 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         title="compile time",
         column="compile_s",
         paths=("timing.compile_s",),
-        # One value a session, of Python and a compiler.
-        prior=Prior(deviation=0.15, unknown_error=0.0),
+        # Twice as far as code that is compiled anew each time: `python -m benchmarks compile`.
+        prior=Prior(deviation=0.06, unknown_error=0.0),
         error=_compile_error,
     ),
     "energy": ComparedFigure(
