@@ -6,9 +6,7 @@ import os
 import shlex
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -126,15 +124,3 @@ def temporary_folder(config: pytest.Config) -> Path:
         raise pytest.UsageError(f"{why}. Name another one with --basetemp or TMPDIR.") from error
     config.add_cleanup(partial(shutil.rmtree, made, ignore_errors=True))
     return Path(made)
-
-
-_LEFT_S = 3 * 86400.0
-"""A temporary folder that nobody has changed for so long is one that a killed run has left, as pytest sees its own."""
-
-
-def remove_left(prefix: str) -> None:
-    """Remove the temporary folders of this name that killed runs have left."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError):  # another user's
-            if folder.stat().st_mtime < time.time() - _LEFT_S:
-                shutil.rmtree(folder)

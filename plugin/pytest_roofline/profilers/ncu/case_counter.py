@@ -7,12 +7,10 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from pytest_roofline.config import remove_left
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading, unit_check
 from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
@@ -20,6 +18,7 @@ from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics
+from roofline.files.temporary import private_folder
 from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")
@@ -247,10 +246,10 @@ def _private_folder() -> Iterator[Path]:
 
     :raises NotCounted: none can be made.
     """
-    remove_left("roofline-ncu-")
-    try:
-        folder = TemporaryDirectory(prefix="roofline-ncu-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise NotCounted("failed", f"no folder for temporary files can be made: {error.strerror or error}") from error
-    with folder as name:
-        yield Path(name)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder("roofline-ncu-"))
+        except OSError as error:
+            why = f"no folder for temporary files can be made: {error.strerror or error}"
+            raise NotCounted("failed", why) from error
+        yield folder

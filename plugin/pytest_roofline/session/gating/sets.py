@@ -12,7 +12,6 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,11 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.config import disabled, options_of, remove_left, spelled
+from pytest_roofline.config import disabled, options_of, spelled
 from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
+from roofline.files.temporary import private_folder
 from roofline.results import journal
 from roofline.schema.session import SessionSet
 
@@ -199,11 +199,10 @@ def run(
     if stop_at_failure:
         stops.add(pytest.ExitCode.TESTS_FAILED)
     ended: list[EndedSession] = []
-    remove_left(_FOLDER)
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder:
+    with private_folder(_FOLDER) as folder:
         for index in range(1, count + 1):
             place = SessionSet(id=identity, index=index, count=count)
-            child = Member(place=place, pointer=Path(folder) / str(index))
+            child = Member(place=place, pointer=folder / str(index))
             announce(f"session {index} of {count}")
             code = launch(child.environment())
             ended.append(child.ended(code))

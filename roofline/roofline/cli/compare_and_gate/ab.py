@@ -13,12 +13,13 @@ from roofline.ab import turns_file
 from roofline.ab.measuring_in_turns import Rules, measure_in_turns
 from roofline.ab.side import check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
-from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
+from roofline.cli.compare_and_gate.ab_options import TEMPORARY, failures, interruptible, rule_options
 from roofline.cli.console import NoData, tell
 from roofline.cli.inputs import INPUT
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import OUTPUT_FOLDER, Output, table_options
 from roofline.comparison.gate import judge
+from roofline.files.temporary import private_folder
 
 
 @click.command()
@@ -51,7 +52,7 @@ def ab(
     Exit codes: 0 pass; 1 a case is slower; 2 usage; 3 can't compare: a side doesn't start, a case is removed, skipped
     by one side, another workload or without proof; or no case could be judged, for the machine is too busy.
     """
-    with failures(), interruptible(), temporary_folder() as folder:
+    with failures(), interruptible(), private_folder(TEMPORARY) as folder:
         check_arguments(arguments)
         for side in ("base", "new"):
             if (tree := given[f"{side}_path"]) is not None and not tree.is_dir():

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -20,6 +17,9 @@ from roofline.ab.side import CannotMeasure, WrongOptions
 from roofline.cli.compare_and_gate.judging_options import confidence_option, least_effect_option
 from roofline.cli.console import NoData, WrongUsage
 from roofline.cli.parameters import SECONDS, Command, together
+
+TEMPORARY = "roofline-ab-"
+"""Begins the name of the folder for trees and logs."""
 
 
 def rule_options(function: Command) -> Command:
@@ -88,11 +88,3 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Make a folder for trees and logs, and remove it at the end of the block."""
-    # What a test left running may still write there.
-    with TemporaryDirectory(prefix="roofline-ab-", ignore_cleanup_errors=True) as folder:
-        yield Path(os.path.realpath(folder))

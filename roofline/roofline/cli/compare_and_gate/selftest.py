@@ -18,10 +18,11 @@ from roofline.ab.selftest_outcome import (
     unchanged,
 )
 from roofline.ab.side import check_arguments
-from roofline.cli.compare_and_gate.ab_options import failures, interruptible, rule_options, temporary_folder
+from roofline.cli.compare_and_gate.ab_options import TEMPORARY, failures, interruptible, rule_options
 from roofline.cli.console import NoData, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import SHARE, Output, table_options
+from roofline.files.temporary import private_folder
 
 FAILED = 1
 
@@ -40,7 +41,7 @@ def selftest(arguments: tuple[str, ...], slowdown: float, rules: Rules, output: 
     Exit codes: 0 passed; 1 a false alarm, or the slowdown was missed; 2 usage; 3 a case could not be measured in both
     trials.
     """
-    with failures(), interruptible(), temporary_folder() as folder:
+    with failures(), interruptible(), private_folder(TEMPORARY) as folder:
         check_arguments(arguments)
         if output.path is not None:
             try_to_write(output.path)

@@ -283,10 +283,10 @@ def test_without_a_folder_for_temporary_files_nothing_is_counted(
 ) -> None:
     """The case keeps what was measured, and gets a reason."""
 
-    def full(**_: object) -> None:
+    def full(_prefix: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ncu_case, "TemporaryDirectory", full)
+    monkeypatch.setattr(ncu_case, "private_folder", full)
     assert refused(make(), tmp_path) == (
         "failed",
         "no folder for temporary files can be made: No space left on device",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -75,17 +72,6 @@ class Sessions:
 
     def run(self, count: int, *, stop_at_failure: bool = False) -> tuple[EndedSession, ...]:
         return session_set.run(count, self.launch, self.announced.append, stop_at_failure=stop_at_failure)
-
-
-def test_what_a_killed_set_has_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After three days, as pytest removes its own; the folder of one that may still run stays."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, running = (tmp_path / f"roofline-sessions-{name}" for name in ("left", "running"))
-    for folder, days in ((left, 4), (running, 2)):
-        folder.mkdir()
-        os.utime(folder, (0, time.time() - days * 86400))
-    Sessions(tmp_path, 0).run(1)
-    assert (left.exists(), running.exists()) == (False, True)
 
 
 def test_two_sets_are_told_apart(tmp_path: Path) -> None:
