@@ -84,11 +84,13 @@ def read_points(paths: Iterable[Path], devices: DeviceTable) -> tuple[Point, ...
     return place_all(read_results(paths).files, devices)
 
 
-def named_case(case: str, points: Sequence[Point], where: str) -> list[Point]:
+def named_case(case: str, points: Sequence[Point], where: str, unreadable: Sequence[Point] = ()) -> list[Point]:
     """The case of this id, else the only one that has it as a part.
 
     :param where: the results, as a message names them.
+    :param unreadable: cases whose record can't be read.
     :raises click.UsageError: none has, or several.
+    :raises NoData: it is one that can't be read.
     """
     exact = [point for point in points if point.id == case]
     if exact:
@@ -96,6 +98,8 @@ def named_case(case: str, points: Sequence[Point], where: str) -> list[Point]:
     found = [point for point in points if case.lower() in point.id.lower()]
     if len({point.id for point in found}) > 1:
         raise WrongUsage(f"{case!r} is part of several cases of {where}: {listed_cases(found)}. Give more of the id.")
+    if not found and (lost := [point for point in unreadable if case.lower() in point.id.lower()]):
+        raise NoData(f"{lost[0].id} is in {where}, but its record can't be read: {lost[0].benchmark.fault}.")
     if not found:
         close = [point for point in points if _near(case, point)]
         known = f"Near: {listed_cases(close)}" if close else f"There are {listed_cases(points)}"

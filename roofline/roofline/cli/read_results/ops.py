@@ -86,10 +86,11 @@ def ops(
     shown, notes = newest(cases(read_points([result], devices)))
     for note in notes:
         tell(note)
+    unreadable = [point for point in shown if point.benchmark.fault is not None]
     points = [point for point in shown if point.mode in ("train", "infer")]
     if not points:
         raise NoData(f"{result}: no case with a record of its work in it. {_MEASURE_AGAIN}")
-    chosen = points if case is None else named_case(case, points, str(result))
+    chosen = points if case is None else named_case(case, points, str(result), unreadable)
     if len({point.id for point in chosen}) > 1:
         _refuse_options_of_one(chosen)
         _several(chosen, result, output, verbose=verbose or output.is_data)

@@ -44,6 +44,19 @@ def _row(out: str, first: str) -> str:
     return next(" ".join(line.split()) for line in out.splitlines() if line.startswith(first))
 
 
+def test_a_case_whose_record_can_not_be_read_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:
+    """It stands in the file: exit 3 and the fault, not a usage error."""
+    path = _file(tmp_path, _timed(), _timed("vgg16"))
+    document = json.loads(path.read_text(encoding="utf-8"))
+    spoilt = document["benchmarks"][1]
+    spoilt["extra_info"]["roofline"]["operations"][0]["calls"] = "many"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    code, _, err = run("ops", path, spoilt["name"])
+    assert code == 3
+    assert "its record can't be read" in err
+    assert "operations[0].calls" in err
+
+
 def test_one_case_is_taken_apart(run: Run, tmp_path: Path) -> None:
     """By limit, then by operation, the most above its speed of light first; the sums stand below."""
     code, out, err = run("ops", _file(tmp_path, _timed()))
