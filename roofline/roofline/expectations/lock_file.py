@@ -29,13 +29,22 @@ def text_of(locked: Sequence[Locked], before: str = "", where: str = "") -> str:
 
     :param before: its text until now; empty where there is none.
     :param where: its name, for messages.
-    :raises ExpectedFileError: what stands there can't be read, or not taken apart.
+    :raises ExpectedFileError: what stands there can't be read, or not taken apart, or the new text couldn't be read.
     """
     head, blocks = _taken_apart(before, where) if before.strip() else (_HEAD, [])
     new = {_key(one.expected): _block(one) for one in locked}
     kept = [new.pop(key, text) for key, text in blocks]
     parts = (part.strip("\n") for part in (head, *kept, *new.values()))
-    return "\n\n".join(filter(None, parts)) + "\n"
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    # A text that can't be read must never take the place of one that can.
+    try:
+        parse(text, where)
+    except ExpectedFileError as error:
+        raise ExpectedFileError(
+            f"{where}: left as it was: with the new entries it couldn't be read any more ({error}). Lock into another"
+            " file."
+        ) from error
+    return text
 
 
 _Key = tuple[str, str, str]

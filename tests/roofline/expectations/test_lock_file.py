@@ -86,3 +86,9 @@ def test_a_file_that_cannot_be_taken_apart_is_left_alone() -> None:
         text_of([locked("a")], "[[expected]]\ncase = 'a'\nbound = 'cpu'\n", "e.toml")
     with pytest.raises(ExpectedFileError, match=r"e\.toml: can't be added to: not every entry begins with a line"):
         text_of([locked("a")], "expected = [{ case = 'a', bound = 'input' }]", "e.toml")
+
+
+def test_a_text_that_could_not_be_read_is_not_given_out() -> None:
+    """So that a good file is never replaced by it."""
+    with pytest.raises(ExpectedFileError, match=r"e\.toml: left as it was: .*case is ' '"):
+        text_of([locked(" ")], HAND, "e.toml")
