@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import HigherOrderOperator, OpOverload
+from torch.utils._python_dispatch import _disable_current_modes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +117,29 @@ def is_metadata_only(func: OpOverload[Any, Any]) -> bool:
 def has_storage(tensor: Tensor) -> bool:
     """Sparse and opaque (oneDNN) tensors keep their data where no storage shows it."""
     return tensor.layout is torch.strided
+
+
+def held_in(value: object) -> Iterator[Tensor]:
+    """The strided tensors that hold the data of the tensors in ``value``.
+
+    Of a sparse tensor those are its values, then their places; of a jagged one its rows, then where each sequence
+    begins. An opaque one (oneDNN's) stands for itself: nothing shows what holds its data.
+    """
+    for tensor in tensors_in(value):
+        yield from (tensor,) if has_storage(tensor) else _parts(tensor)
+
+
+def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
+    with _disable_current_modes():  # to ask is no operation of the step
+        if tensor.layout is torch.sparse_coo:
+            return tensor._values(), tensor._indices()
+        if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+            return tensor.values(), tensor.crow_indices(), tensor.col_indices()
+        if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+            return tensor.values(), tensor.ccol_indices(), tensor.row_indices()
+        if tensor.layout is torch.jagged:
+            return tensor._values, tensor._offsets  # type: ignore[attr-defined,return-value]
+    return (tensor,)
 
 
 def is_dense(tensor: Tensor) -> bool:

@@ -17,7 +17,7 @@ from torch._ops import HigherOrderOperator
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pytest_roofline.counting.calls import has_storage, tensors_in
+from pytest_roofline.counting.calls import has_storage, held_in, tensors_in
 from pytest_roofline.counting.dispatch import autocasting_inside
 
 
@@ -35,7 +35,7 @@ def optimizer_state(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
 def stored_byte(tensors: Iterable[Tensor]) -> int:
     """Bytes of the storages under ``tensors``."""
     storages = {}
-    for tensor in tensors:
+    for tensor in held_in(list(tensors)):
         if has_storage(tensor):
             storage = tensor.untyped_storage()
             storages[storage._cdata] = storage.nbytes()
@@ -50,7 +50,7 @@ class SavedTensors:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        held = (*model.parameters(), *model.buffers())
+        held = held_in([*model.parameters(), *model.buffers()])
         self._model = {tensor.untyped_storage()._cdata for tensor in held if has_storage(tensor)}
         # The weak references keep addresses from being used again.
         self._saved: dict[int, tuple[StorageWeakRef, int]] = {}
@@ -62,8 +62,8 @@ class SavedTensors:
         if self._going_back and torch._C._current_graph_task_id() == -1:
             self._largest_pass_byte, self._going_back = self.byte, False
             self._saved.clear()
-        if has_storage(tensor):
-            storage = tensor.untyped_storage()
+        for part in filter(has_storage, held_in(tensor)):
+            storage = part.untyped_storage()
             if storage._cdata not in self._model and storage._cdata not in self._saved:
                 self._saved[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
         return tensor

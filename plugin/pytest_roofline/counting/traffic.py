@@ -7,8 +7,8 @@ Eager traffic, if nothing stays in a cache:
 - One that changes an argument reads and writes it, unless it overwrites it (``copy_``, ``zero_``, ``out=``).
 - One whose results only alias its arguments (views, ``detach``), are merely allocated (``empty``) or are no tensors
   (``item``) moves nothing.
-- A look-up (``embedding``, ``gather``, ``index``) reads as much of the table as it returns; an update by index reads
-  and writes as much as it is given.
+- A look-up (``embedding``, ``gather``, ``index``) reads as much of the table as it returns; an update by index, or by
+  a sparse tensor, reads and writes as much as it changes.
 - Where an accelerator's tensors are among the arguments, tensors in host memory don't count: they don't touch the
   memory whose roof the traffic is compared with.
 - What a kernel reads twice, its workspace and reorderings of its layout are not known and not counted.
@@ -31,12 +31,14 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 
+import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from pytest_roofline.counting.calls import Call, has_storage, is_dense, tensors_in
+from pytest_roofline.counting.calls import Call, has_storage, held_in, is_dense
+from pytest_roofline.counting.sparse import is_sparse
 
 Interval = tuple[int, int]
 Location = tuple[int, int, int]
@@ -148,26 +150,31 @@ def _aten(names: str) -> frozenset[str]:
 
 _ALLOCATE = _aten("empty empty_like empty_strided empty_permuted new_empty new_empty_strided")
 
-_OVERWRITE = _aten("copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ _foreach_copy_ _foreach_zero_")
+_ASK = _aten("_nested_get_max_seqlen _nested_get_min_seqlen _nested_get_jagged_dummy")
+"""What a jagged tensor is like: no view by their schema, and no data is read."""
+
+_OVERWRITE = _aten(
+    "copy_ fill_ zero_ normal_ uniform_ bernoulli_ random_ exponential_ log_normal_ cauchy_ geometric_"
+    " _foreach_copy_ _foreach_zero_"
+)
 
 _LOOK_UP = {
     "aten::embedding": "weight",
-    **dict.fromkeys(_aten("index_select gather index _unsafe_index take"), "self"),
+    **dict.fromkeys(_aten("index_select gather index _unsafe_index take sparse_mask"), "self"),
 }
 """Argument of which only as much is read as is returned."""
 
 _BAGS = frozenset({"aten::_embedding_bag", "aten::_embedding_bag_forward_only"})
 """They look up a row for each index and return fewer."""
 
-_SCATTER = {
-    "aten::index_put_": "values",
-    "aten::_index_put_impl_": "values",
-    "aten::index_add_": "source",
-    "aten::index_copy_": "source",
-    "aten::scatter_": "src",
-    "aten::scatter_add_": "src",
-}
-"""Argument that says how much of the changed tensor is touched."""
+_BY_ELEMENT = _aten("scatter_ scatter_add_ scatter_reduce_ put_")
+"""They change an element for each index."""
+
+_BY_SLICE = _aten("index_add_ index_copy_ index_fill_ index_reduce_")
+"""They change a slice across one dimension for each index."""
+
+_BY_INDICES = _aten("index_put_ _index_put_impl_")
+"""They change what `Tensor.__getitem__` would return for a list of indices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +196,9 @@ def traffic_of(call: Call, storages: Storages, *, forward: bool) -> Traffic:
 
     :param forward: whether the call belongs to the forward pass.
     """
-    if call.metadata_only:
+    if call.metadata_only or call.name in _ASK:
         return Traffic((), (), 0)
-    inputs, outputs = call.inputs, call.outputs
+    inputs, outputs = tuple(held_in(tuple(call.arguments.values()))), tuple(held_in(call.result))
     accelerated = any(tensor.device.type != "cpu" for tensor in (*inputs, *outputs))
 
     def counts(tensor: Tensor) -> bool:
@@ -233,7 +240,7 @@ def _distinct(call: Call, names: Iterable[str]) -> Iterator[tuple[str, Tensor]]:
     """Tensors of the named arguments, each part of memory once."""
     seen = set()
     for name in names:
-        for tensor in tensors_in(call.arguments[name]):
+        for tensor in held_in(call.arguments[name]):
             where = location(tensor)
             if where not in seen:
                 seen.add(where)
@@ -263,10 +270,43 @@ def _limits(call: Call) -> dict[str, int]:
         table = call.arguments["weight"]
         return {"weight": call.arguments["indices"].numel() * table.shape[-1] * table.element_size()}
     if table := _LOOK_UP.get(call.name):
-        return {table: sum(tensor_byte(tensor) for tensor in call.outputs)}
-    if source := _SCATTER.get(call.name):
-        return {"self": sum(tensor_byte(tensor) for tensor in tensors_in(call.arguments.get(source)))}
-    return {}
+        return {table: sum(map(_value_byte, call.outputs))}
+    changed = _elements_changed(call)
+    return {} if changed is None else {"self": changed * call.arguments["self"].element_size()}
+
+
+def _value_byte(tensor: Tensor) -> int:
+    return tensor_byte(next(held_in(tensor)))
+
+
+def _elements_changed(call: Call) -> int | None:
+    """How many elements of ``self`` an update by index touches; None of any other operation, which touches all."""
+    given = call.arguments
+    if call.name in _BY_ELEMENT:
+        return int(given["index"].numel())
+    if call.name in _BY_SLICE:
+        target = given["self"]
+        across = target.shape[given["dim"]] if target.dim() else 1
+        return int(given["index"].numel() * target.numel() // max(1, across))
+    if call.name in _BY_INDICES:
+        return _elements_indexed(given["self"], given["indices"], given["values"])
+    if call.name == "aten::add_" and isinstance(given["other"], Tensor) and is_sparse(given["other"]):
+        return next(held_in(given["other"])).numel() or None  # a fake one has no values
+    return None
+
+
+def _elements_indexed(target: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> int | None:
+    """Elements of ``target[indices]``, which ``values`` are broadcast to.
+
+    How much a mask selects is data. As many ``values`` as it selects tell it; where they are broadcast, all may be.
+    """
+    places = [index for index in indices if index is not None]
+    if any(index.dtype in (torch.bool, torch.uint8) for index in places):
+        dimensions = target.dim() - sum(index.dim() for index in places) + 1
+        return values.numel() if values.dim() == dimensions and values.shape[0] != 1 else None
+    whole = prod(size for at, size in enumerate(target.shape) if at >= len(indices) or indices[at] is None)
+    places_at_once: int = prod(torch.broadcast_shapes(*(index.shape for index in places)))
+    return places_at_once * whole
 
 
 _NEVER = inf

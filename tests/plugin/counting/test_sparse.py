@@ -48,6 +48,26 @@ def test_values_times_columns(layout: Any, rows: int, depth: int, columns: int, 
     assert flop(lambda: sparse @ right[:, 0]) == pairs(dense, 1)
 
 
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr], ids=str)
+def test_bytes_are_those_of_values_and_their_places(layout: Any, count: Callable[..., Counted]) -> None:
+    """An identity of 4 rows: values and places of each (a block's are 2 x 2), and where each row begins."""
+    blocks = {"blocksize": (2, 2)} if layout is torch.sparse_bsr else {}
+    sparse, right = torch.eye(4).to_sparse(layout=layout, **blocks), torch.randn(4, 3)
+    stored = 8 * 4 + 2 * 8 + 3 * 8 if blocks else 4 * 4 + 4 * 8 + 5 * 8
+    assert count(lambda: sparse @ right).work.byte_high_per_step == stored + 2 * 48
+
+
+def test_sparse_gradients_take_what_they_store(count: Callable[..., Counted]) -> None:
+    """Each row of the table that was looked up, with its place."""
+    table = nn.Embedding(1000, 16, sparse=True)
+
+    def step() -> None:
+        table.zero_grad()
+        table(torch.tensor([3, 5, 7])).sum().backward()
+
+    assert count(step, model=table).work.gradient_byte == 3 * (64 + 8)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_inference_counts_alike(layout: Any, count: Callable[..., Counted]) -> None:
     """There what is composed of others reaches whoever watches undivided, and is taken apart for sparse tensors too."""

@@ -26,6 +26,10 @@ SMALL = floats(10, 10)
 TABLE, INDEX = floats(1000, 16), torch.tensor([3, 5, 7])
 ROWS = floats(3, 16)
 FLAG = torch.zeros(10, 10, dtype=torch.bool)
+MASK = torch.arange(10) < 3
+DENSE = floats(10, 4)
+SPARSE_ROWS = torch.sparse_coo_tensor(INDEX[None], ROWS, (1000, 16), check_invariants=True)
+JAGGED = torch.nested.nested_tensor([floats(3, 10), floats(4, 10)], layout=torch.jagged)
 
 TRAFFIC: dict[str, tuple[Callable[[], object], int]] = {
     "reads both, writes one": (lambda: SMALL + SMALL.t().contiguous(), 2 * 400 + 3 * 400),
@@ -45,6 +49,19 @@ TRAFFIC: dict[str, tuple[Callable[[], object], int]] = {
     "look-up reads rows, not the table": (lambda: functional.embedding(INDEX, TABLE), 3 * 64 + 24 + 3 * 64),
     "indexing likewise": (lambda: TABLE[INDEX], 3 * 64 + 24 + 3 * 64),
     "adding rows reads and writes those": (lambda: TABLE.index_add_(0, INDEX, ROWS), 24 + 192 + 2 * 192),
+    "an element for each index": (lambda: TABLE.scatter_(1, INDEX[:, None], 1.0), 24 + 2 * 12),
+    "filled rows": (lambda: TABLE.index_fill_(0, INDEX, 0.0), 24 + 2 * 192),
+    "rows by scattering": (
+        lambda: TABLE.scatter_reduce_(0, INDEX[:, None].expand(3, 16), ROWS, "sum"),
+        24 + 3 * 192,
+    ),
+    "a number put into rows": (lambda: TABLE.index_put_((INDEX,), ROWS[0, 0]), 24 + 4 + 2 * 192),
+    "a number put into columns": (lambda: TABLE.__setitem__((slice(None), INDEX), ROWS[0, 0]), 24 + 4 + 2 * 12_000),
+    "what a mask selects": (lambda: SMALL.index_put_((MASK,), ROWS[:, :10]), 10 + 120 + 2 * 120),
+    "a number by a mask: all, at most": (lambda: SMALL.index_put_((FLAG,), ROWS[0, 0]), 100 + 4 + 2 * 400),
+    "random numbers: only written": (SMALL.log_normal_, 400),
+    "sparse rows added": (lambda: TABLE.add_(SPARSE_ROWS), 192 + 24 + 2 * 192),
+    "jagged: its rows": (lambda: functional.linear(JAGGED, DENSE.t()), 7 * 40 + 3 * 8 + 160 + 7 * 16),
     "lists count each tensor": (lambda: torch._foreach_mul_([SMALL, TABLE], 1.0), 2 * (400 + 64_000)),
     "cat": (lambda: torch.cat([SMALL, SMALL.clone()]), 2 * 400 + 2 * 800),
     "slice reads its part": (lambda: SMALL[:5] * 2, 2 * 200),
