@@ -10,7 +10,8 @@ import pytest
 
 from roofline.expectations.judging import check_expectations
 from roofline.machine.published import load
-from roofline.model.points import Point, cases, points_of
+from roofline.model.point_groups import cases
+from roofline.model.points import Point, points_of
 from roofline.results.reader import read_file
 from roofline.schema.expected import BoundClass, Expected
 from roofline.schema.expected_file import NAME, beside, read

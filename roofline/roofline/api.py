@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline import frames
+from roofline.audits.auditing import SUFFIXES
 from roofline.audits.auditing import audit as apply_rules
+from roofline.audits.auditing import read as read_tables
 from roofline.audits.findings import findings_table
-from roofline.audits.reading import SUFFIXES
-from roofline.audits.reading import read as read_tables
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison, compare_paths
 from roofline.comparison.comparison_lines import found_in
@@ -38,7 +38,7 @@ from roofline.profilers.nsys.nsys_file import read_nsys
 from roofline.profilers.timeline import Timeline
 from roofline.results.reader import named_apart, read
 from roofline.results.same_session import told_apart
-from roofline.show.device_tables import devices_table
+from roofline.show.cases.roof_tables import devices_table
 from roofline.show.export import frame_of
 
 __all__ = ["ReadError", "audit", "check", "compare", "devices", "history", "load", "ncu", "nsys", "trace"]

@@ -14,7 +14,8 @@ from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from roofline.model.points import Point, cases
+from roofline.model.point_groups import cases
+from roofline.model.points import Point
 from roofline.schema.record import Rounds
 from roofline.show.cases.roof_tables import RoofOfFile, all_roofs_table
 from roofline.show.columns import CASE_COLUMNS, notes_of, parameters_of, pick

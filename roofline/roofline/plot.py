@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from roofline.frames import Results
-from roofline.model.machines import machine_names
-from roofline.model.points import Point, cases, newest
+from roofline.model.point_groups import cases, machine_names, newest
+from roofline.model.points import Point
 from roofline.plots.image_files import title_of
 from roofline.plots.layout import Panel, draw_around, width_of
 from roofline.plots.rooflines.levels import Levels

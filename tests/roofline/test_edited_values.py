@@ -12,7 +12,8 @@ import pytest
 
 from roofline.cli import program as cli
 from roofline.machine.published import load
-from roofline.model.points import Point, cases, points_of
+from roofline.model.point_groups import cases
+from roofline.model.points import Point, points_of
 from roofline.plots.image_files import draw
 from roofline.plots.layout import figure_of
 from roofline.plots.rooflines.levels import Levels

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from roofline.ab.loaded_code import LoadedCode
 from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess
-from roofline.ab.side import CannotMeasure, Side
+from roofline.ab.side import CannotMeasure, LoadedCode, Side
 from roofline.ab.turn_taking import Clock, TurnsOfTest, alternate
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.paired import (

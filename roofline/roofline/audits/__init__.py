@@ -5,8 +5,7 @@ reading (JSON or table) -> `StatedRow` -> rules -> report. A new kind of table i
 
 from __future__ import annotations
 
-from roofline.audits.auditing import Audit, audit, on_devices
-from roofline.audits.reading import SUFFIXES, AuditFiles, read, read_one
+from roofline.audits.auditing import SUFFIXES, Audit, AuditFiles, audit, on_devices, read, read_one
 from roofline.audits.rules import RULES
 
 __all__ = ["RULES", "SUFFIXES", "Audit", "AuditFiles", "audit", "on_devices", "read", "read_one"]

@@ -11,7 +11,7 @@ from roofline.cli.inputs import devices_option
 from roofline.cli.output import emit
 from roofline.cli.parameters import Output, table_options
 from roofline.machine.published import DeviceTable, PublishedDevice
-from roofline.show.device_tables import devices_table
+from roofline.show.cases.roof_tables import devices_table
 
 
 @click.command()

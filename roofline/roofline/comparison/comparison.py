@@ -15,7 +15,7 @@ from roofline.comparison.effects.exact import ExactChange, judge_exact
 from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge_effects
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, Outcome, matched_case
-from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
+from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
 from roofline.comparison.sides.earlier_sessions import Earlier, learn_from

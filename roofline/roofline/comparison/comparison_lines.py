@@ -9,9 +9,8 @@ from roofline.comparison.effects.common_factor import CommonFactor
 from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
 from roofline.comparison.gate import Found, grouped
 from roofline.comparison.judged_case import BETTER, MATCHED, WORSE, Compared, measured
-from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference
-from roofline.comparison.observations.machine_state import state_differences
 from roofline.comparison.observations.observation import OUTLIER
+from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, state_differences
 from roofline.comparison.observations.runs import (
     Run,
     before_the_baseline,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.point_observations import left_out_notes, observations
-from roofline.model.machines import machine_names
-from roofline.model.points import MachineKey, Point, cases
+from roofline.model.point_groups import cases, machine_names
+from roofline.model.points import MachineKey, Point
 from roofline.show.tables import Column, Table, number, seconds, share, words
 from roofline.text.units import significant
 

@@ -38,7 +38,8 @@ from roofline.expectations.outcome import (
 )
 from roofline.machine.published import DeviceTable
 from roofline.model.counter_values import counters_of
-from roofline.model.points import MachineKey, Point, cases, place_all, points_of
+from roofline.model.point_groups import cases
+from roofline.model.points import MachineKey, Point, place_all, points_of
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, own_of, why_none
 from roofline.schema.session import Session

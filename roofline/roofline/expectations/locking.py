@@ -26,7 +26,8 @@ from roofline.expectations.fraction import (
     why_disturbed,
 )
 from roofline.expectations.outcome import lost
-from roofline.model.points import MachineKey, Point, cases
+from roofline.model.point_groups import cases
+from roofline.model.points import MachineKey, Point
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected
 from roofline.text.units import percent

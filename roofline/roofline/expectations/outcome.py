@@ -13,7 +13,8 @@ from typing import Literal
 
 from roofline.expectations.fraction import Fraction
 from roofline.machine.published import DeviceTable
-from roofline.model.points import Point, cases
+from roofline.model.point_groups import cases
+from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.expected import ANY, Expected, matches
 from roofline.schema.session import NotMeasured

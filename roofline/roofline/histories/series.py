@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.point_observations import left_out_notes, observations
 from roofline.comparison.observations.runs import setup_of
-from roofline.model.machines import machine_names
-from roofline.model.points import MachineKey, Point, cases
+from roofline.model.point_groups import cases, machine_names
+from roofline.model.points import MachineKey, Point
 
 _COMMIT = 10
 """Characters of a commit that are shown."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from roofline.machine.published import DeviceTable
@@ -157,49 +155,6 @@ def points_of(result: ResultFile, table: DeviceTable) -> tuple[Point, ...]:
 
 def place_all(results: Iterable[ResultFile], table: DeviceTable) -> tuple[Point, ...]:
     return tuple(point for result in results for point in points_of(result, table))
-
-
-def cases(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Without the benchmarks that measured a roof: they are ceilings, not cases under them."""
-    return tuple(point for point in points if point.mode != "roof")
-
-
-def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Of runs of the same workload on the same machine, under one label, the newest alone, never a mean of them; and
-    notes saying so.
-    """
-    chosen: dict[tuple[str, ...], Point] = {}
-    dropped = Counter[str]()
-    for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        key = (*point.machine, *point.workload)
-        if key in chosen:
-            dropped[point.machine.label] += 1
-        chosen[key] = point
-    kept = set(map(id, chosen.values()))
-    notes = tuple(
-        f"{label}: {count} older result{'s' if count > 1 else ''} of the same workload left out, the newest is shown"
-        for label, count in dropped.items()
-    )
-    return tuple(point for point in points if id(point) in kept), notes
-
-
-def runs_of(points: Iterable[Point]) -> str | None:
-    """When the runs began that the points are of, the newest first; None where all are of one run."""
-    count = Counter((point.result.when, str(point.result.path)) for point in points)
-    if len(count) < 2:
-        return None
-    runs = [f"{cases} of {when or Path(path).name}" for (when, path), cases in sorted(count.items(), reverse=True)]
-    more = f", and of {len(runs) - _RUNS_TOLD} more" if len(runs) > _RUNS_TOLD else ""
-    return f"Cases of {len(runs)} runs: {', '.join(runs[:_RUNS_TOLD])}{more}."
-
-
-_RUNS_TOLD = 3
-
-
-def days_of(points: Iterable[Point]) -> str:
-    """The days of the points' runs, the first to the last; empty where none is recorded."""
-    days = sorted({point.result.when[:10] for point in points} - {""})
-    return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 _NO_STEP_TIME = "no_step_time"

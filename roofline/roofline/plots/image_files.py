@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.files.writing import Write, write_bytes
-from roofline.model.machines import by_machine, machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, newest
+from roofline.model.point_groups import by_machine, cases, machine_names, newest, roofs_alone
+from roofline.model.points import MachineKey, Point
 from roofline.plots.layout import Panel, figure_of
 from roofline.plots.rooflines.levels import Levels
 from roofline.plots.rooflines.machine_rooflines import Machines

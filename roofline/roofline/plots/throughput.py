@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.model.points import Point, runs_of
-from roofline.model.throughputs import NEAR_BEST, knee
+from roofline.model.point_groups import NEAR_BEST, knee, runs_of
+from roofline.model.points import Point
 from roofline.plots.layout import Panel, beside, draw_heading, moved
 from roofline.plots.style import DARK, PLAIN, NoFigure, Style, new_figure, number_axis, tidy, variant
 from roofline.schema.record import Case, Mode
@@ -42,7 +42,7 @@ class Measured:
 class Curve:
     """Throughputs that differ in their batch size alone: of several sizes, the smallest first.
 
-    ``place`` is that of the knee (see `roofline.model.throughputs.knee`).
+    ``place`` is that of the knee (see `roofline.model.point_groups.knee`).
     """
 
     measured: tuple[Measured, ...]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roofline.model.machines import machine_names
+from roofline.model.point_groups import machine_names
 from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, Rows, draw_rows, row_labels
 from roofline.plots.style import NoFigure, handle

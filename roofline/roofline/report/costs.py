@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roofline.model.machines import machine_names
+from roofline.model.point_groups import machine_names
 from roofline.model.points import Point
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick

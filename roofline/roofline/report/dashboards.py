@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from roofline.model.machines import by_machine, machine_names
-from roofline.model.points import Point, cases, newest
+from roofline.model.point_groups import by_machine, cases, machine_names, newest
+from roofline.model.points import Point
 from roofline.plots.style import slug
 from roofline.schema.amounts import usable
 from roofline.show.columns import pick

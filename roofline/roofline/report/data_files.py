@@ -8,7 +8,8 @@ from typing import Any
 from roofline.comparison import verdict_table
 from roofline.comparison.comparison import Comparison
 from roofline.frames import Results
-from roofline.model.points import Point, cases, newest
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import Point
 from roofline.report.costs import Cost
 from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_table

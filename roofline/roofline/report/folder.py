@@ -14,7 +14,8 @@ from roofline.comparison.comparison_lines import found_in
 from roofline.comparison.gate import judge
 from roofline.files.writing import Write, utf8
 from roofline.frames import Results
-from roofline.model.points import Point, cases, newest
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import Point
 from roofline.plots.style import Form, save
 from roofline.report.changes_figure import changes_figure
 from roofline.report.comment import comment

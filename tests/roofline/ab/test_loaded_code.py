@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.loaded_code import LoadedCode
-from roofline.ab.side import CannotMeasure, Side
+from roofline.ab.side import CannotMeasure, LoadedCode, Side
 from roofline.comparison.effects.paired import SIDES, SideName
 from tests.roofline.ab.fakes import side
 

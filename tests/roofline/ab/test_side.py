@@ -18,7 +18,7 @@ from roofline.ab.side import (
     check_arguments,
     two_sides,
 )
-from roofline.cli.compare_and_gate.ab_options import interruptible
+from roofline.cli.compare_and_gate.ab import interruptible
 from tests.roofline.ab.repository import Project
 from tests.roofline.conftest import Run
 

@@ -14,7 +14,7 @@ from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, judge
 from roofline.comparison.judged_case import Compared, Outcome
-from roofline.comparison.observations.machine_identity import MachineIdentity
+from roofline.comparison.observations.observed_machine import MachineIdentity
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.matching import MatchedCase, Standing
 from roofline.comparison.verdict_table import table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.files.temporary import private_folder
+from roofline.files.writing import private_folder
 
 
 def test_what_a_killed_run_has_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from roofline.machine.published import DeviceTable, load
-from roofline.model.points import Point, cases, newest, place_all, points_of, runs_of
+from roofline.model.point_groups import cases, newest, runs_of
+from roofline.model.points import Point, place_all, points_of
 from roofline.results.result import ResultFile
 from roofline.schema.record import Check, Flag, Memory, Record
 from tests.roofline import build

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.model.throughputs import knee
+from roofline.model.point_groups import knee
 from tests.roofline import build
 
 

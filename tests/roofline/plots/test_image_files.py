@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from roofline.machine.published import load
-from roofline.model.points import Point, cases, place_all, points_of
+from roofline.model.point_groups import cases
+from roofline.model.points import Point, place_all, points_of
 from roofline.plots.image_files import draw, draw_machines
 from roofline.plots.layout import figure_of
 from roofline.plots.rooflines.machine_rooflines import Machines

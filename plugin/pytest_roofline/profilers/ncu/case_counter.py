@@ -18,7 +18,7 @@ from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics
-from roofline.files.temporary import private_folder
+from roofline.files.writing import private_folder
 from roofline.schema.record import Counters
 
 FOR_ALL: tuple[Status, ...] = ("permission_denied", "unsupported_platform", "not_found")

@@ -93,7 +93,8 @@ def scatter(results: Sequence[Path], width: int) -> tuple[list[str], bool]:
     """
     from roofline.comparison.sessions_table import sessions_table
     from roofline.machine.published import load
-    from roofline.model.points import cases, place_all
+    from roofline.model.point_groups import cases
+    from roofline.model.points import place_all
     from roofline.results.reader import read
 
     points = place_all(read(results).files, load(None))

@@ -24,7 +24,7 @@ from pytest_roofline.rerun import command_of, end_with_parent, environment_of, s
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
-from roofline.files.temporary import private_folder
+from roofline.files.writing import private_folder
 from roofline.results import journal
 from roofline.schema.session import SessionSet
 

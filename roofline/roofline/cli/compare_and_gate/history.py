@@ -23,7 +23,8 @@ from roofline.histories.history_table import By, history_table
 from roofline.histories.judged_series import JudgedSeries, found_in, judge_all
 from roofline.histories.series import Series, series_of
 from roofline.machine.published import DeviceTable
-from roofline.model.points import Point, cases, place_all
+from roofline.model.point_groups import cases
+from roofline.model.points import Point, place_all
 from roofline.text.units import some_of
 
 _LEAST_COMMIT = 7

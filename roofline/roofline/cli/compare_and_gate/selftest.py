@@ -18,11 +18,11 @@ from roofline.ab.selftest_outcome import (
     unchanged,
 )
 from roofline.ab.side import check_arguments
-from roofline.cli.compare_and_gate.ab_options import TEMPORARY, failures, interruptible, rule_options
+from roofline.cli.compare_and_gate.ab import TEMPORARY, failures, interruptible, rule_options
 from roofline.cli.console import NoData, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import SHARE, Output, table_options
-from roofline.files.temporary import private_folder
+from roofline.files.writing import private_folder
 
 FAILED = 1
 

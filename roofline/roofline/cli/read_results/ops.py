@@ -14,7 +14,8 @@ from roofline.cli.inputs import INPUT, devices_option, listed_cases, named_case,
 from roofline.cli.output import emit, write_bytes
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.model.points import Point, cases, newest
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import Point
 from roofline.schema.record import Record
 from roofline.show.step.kernel_tables import kernel_table, kernels_table, reconciliation_table
 from roofline.show.step.operation_tables import (

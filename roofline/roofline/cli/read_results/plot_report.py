@@ -14,7 +14,8 @@ from roofline.cli.parameters import OUTPUT_FOLDER, STDOUT, Command, Number, TwoS
 from roofline.comparison.comparison import compare_paths
 from roofline.comparison.comparison_settings import Settings
 from roofline.machine.published import DeviceTable
-from roofline.model.points import cases, newest, place_all, points_of
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import place_all, points_of
 from roofline.report import folder as folders
 from roofline.report.folder import DOCUMENT, NOTHING_MORE, Extras, Run, Written, few_machines, report_tables
 from roofline.report.own_files import NotWritten

@@ -11,7 +11,8 @@ from roofline.cli.inputs import devices_option, read_points, read_results, resul
 from roofline.cli.output import emit, emit_text
 from roofline.cli.parameters import Output, OutputFile, table_options, verbose_option
 from roofline.machine.published import DeviceTable
-from roofline.model.points import cases, newest, points_of
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import points_of
 from roofline.show.cases.machines_table import machines_table
 from roofline.show.cases.pairs_table import pairs_table
 from roofline.show.cases.point_tables import metrics_table, points_table

@@ -11,14 +11,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from roofline.comparison.observations.machine_identity import (
+from roofline.comparison.observations.observation import disturbed_session, rounds_of
+from roofline.comparison.observations.observed_machine import (
     NOT_RECORDED,
     MachineIdentity,
+    MachineState,
     identity_of,
     machine_difference,
+    state_of,
 )
-from roofline.comparison.observations.machine_state import MachineState, state_of
-from roofline.comparison.observations.observation import disturbed_session, rounds_of
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof

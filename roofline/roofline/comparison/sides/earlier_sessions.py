@@ -12,8 +12,8 @@ from pathlib import Path
 
 from roofline.comparison.effects.effect import Prior
 from roofline.comparison.effects.learning import Learned, learn
-from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference
 from roofline.comparison.observations.observation import Observation
+from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference
 from roofline.comparison.observations.runs import run_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import session_results

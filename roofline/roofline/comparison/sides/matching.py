@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from roofline.comparison.observations.machine_identity import MachineIdentity, machine_difference, names_of
+from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_observations import By, SessionResult

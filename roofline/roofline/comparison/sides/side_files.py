@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from roofline.comparison.observations.machine_identity import MachineIdentity
+from roofline.comparison.observations.observed_machine import MachineIdentity
 from roofline.comparison.observations.runs import Run, run_of
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_observations import By, SessionResult, session_results

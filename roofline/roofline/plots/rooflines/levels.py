@@ -16,7 +16,7 @@ from roofline.counters.counted_kernels import CountedKernel, counted_kernels, wi
 from roofline.model.counter_values import counters_of, roof_name
 from roofline.model.points import Point
 from roofline.plots.layout import Panel
-from roofline.plots.rooflines.roofline_axes import draw_roofs
+from roofline.plots.rooflines.roofline import draw_roofs
 from roofline.plots.rooflines.roofline_content import Spot
 from roofline.plots.style import DARK, FAINT, NoFigure, handle
 from roofline.schema.amounts import total_of, usable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from roofline.model.operations import Breakdown, TimedOperation, why_untimed
 from roofline.model.points import Point
 from roofline.plots.layout import beside, draw_around, draw_heading
-from roofline.plots.rooflines.roofline_axes import draw_roofs
+from roofline.plots.rooflines.roofline import draw_roofs
 from roofline.plots.rooflines.roofline_content import Spot, spot_of
 from roofline.plots.style import DARK, FAINT, NoFigure, handle, new_figure, tidy
 from roofline.schema.amounts import usable

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from roofline.machine.roof_choice import Roofs
-from roofline.model.points import Point, runs_of
+from roofline.model.point_groups import runs_of
+from roofline.model.points import Point
 from roofline.schema.record import Record
 from roofline.schema.session import Roof
 from roofline.text.units import scaled, significant

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from roofline.model.machines import machine_names
+from roofline.model.point_groups import machine_names
 from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable

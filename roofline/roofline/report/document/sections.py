@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from roofline.comparison.comparison import Comparison
-from roofline.model.machines import by_machine, machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, days_of, newest
+from roofline.model.point_groups import by_machine, cases, days_of, machine_names, newest, roofs_alone
+from roofline.model.points import MachineKey, Point
 from roofline.report.document import document_tables
 from roofline.report.document.conclusions import sentences
 from roofline.report.page.parts.attention_data import attention_table

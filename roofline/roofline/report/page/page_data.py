@@ -1,4 +1,4 @@
-"""What the page shows of all results and of each machine, as plain dicts; `panel` has that of a case."""
+"""What the page shows of all results and of each machine, as plain dicts; `case_data` has that of a case."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from itertools import cycle
 from string import ascii_lowercase
 
 from roofline.comparison.comparison import Comparison
-from roofline.model.machines import by_machine, machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, days_of, newest
+from roofline.model.point_groups import by_machine, cases, days_of, machine_names, newest, roofs_alone
+from roofline.model.points import MachineKey, Point
 from roofline.plots.image_files import title_of
 from roofline.plots.style import Style, style_for, style_of, variant
 from roofline.plots.throughput import MODES
 from roofline.plots.variability import has_rounds
 from roofline.report.costs import costs_table
 from roofline.report.page.cells import Data, table_data
-from roofline.report.page.panel.case_data import case_data, figure_names
-from roofline.report.page.panel.panels import Panels
 from roofline.report.page.parts.attention_data import attention_table
 from roofline.report.page.parts.batch_data import batch_data
+from roofline.report.page.parts.case_data import Panels, case_data, figure_names
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline

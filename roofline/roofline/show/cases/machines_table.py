@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from roofline.model.machines import machine_names
-from roofline.model.points import MachineKey, Point, cases, newest
+from roofline.model.point_groups import cases, machine_names, newest
+from roofline.model.points import MachineKey, Point
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, pick
 from roofline.show.tables import Column, Table, grouped, number, words

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from roofline.model.input_pipeline import has_ready_data
-from roofline.model.machines import by_machine
+from roofline.model.point_groups import apart_by_margins, by_machine
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
-from roofline.model.throughputs import apart_by_margins
 from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.show.cases.machines_table import machine_column

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roofline.model.points import Point, newest
+from roofline.model.point_groups import newest
+from roofline.model.points import Point
 from roofline.schema.record import Record
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words

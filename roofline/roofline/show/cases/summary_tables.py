@@ -10,7 +10,8 @@ from typing import Any
 
 from roofline.model import input_pipeline
 from roofline.model.bounds import NEAR_KNEE, STRADDLES
-from roofline.model.points import Point, cases
+from roofline.model.point_groups import cases
+from roofline.model.points import Point
 from roofline.results.result import ResultFile
 from roofline.show.cases.point_tables import run_heading, standing_columns
 from roofline.show.cases.roof_tables import roofs_table

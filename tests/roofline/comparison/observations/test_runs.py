@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.observations.machine_identity import MachineIdentity, identity_of, machine_difference
+from roofline.comparison.observations.observed_machine import MachineIdentity, identity_of, machine_difference
 from roofline.comparison.observations.runs import (
     Run,
     before_the_baseline,

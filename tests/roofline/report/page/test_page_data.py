@@ -14,8 +14,8 @@ from roofline.machine.published import load
 from roofline.model.points import Point, place_all, points_of
 from roofline.report.page import page_data
 from roofline.report.page.page_data import PageData
-from roofline.report.page.panel import panels as panels_of_page
-from roofline.report.page.panel.case_data import case_data, command_of, figure_names
+from roofline.report.page.parts import case_data as panels_of_page
+from roofline.report.page.parts.case_data import case_data, command_of, figure_names
 from roofline.results.reader import read, read_file
 from roofline.schema.record import Check, Flag, Rounds
 from roofline.schema.session import NotMeasured

@@ -13,8 +13,7 @@ import pytest
 from roofline.machine.published import load
 from roofline.model.points import place_all, points_of
 from roofline.report.page.cells import table_data
-from roofline.report.page.compact import compacted
-from roofline.report.page.page_files import write_page
+from roofline.report.page.page_files import compacted, write_page
 from roofline.results.reader import read
 from roofline.schema.record import Flag, Rounds
 from roofline.show.tables import seconds, share, words

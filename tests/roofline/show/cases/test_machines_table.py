@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from roofline.machine.published import load
-from roofline.model.machines import machine_names
-from roofline.model.points import Point, newest, place_all
+from roofline.model.point_groups import machine_names, newest
+from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, Record

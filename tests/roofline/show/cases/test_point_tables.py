@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from roofline.machine.published import load
-from roofline.model.points import Point, cases, newest, points_of
+from roofline.model.point_groups import cases, newest
+from roofline.model.points import Point, points_of
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, HostCounters, Process, Record, Rounds

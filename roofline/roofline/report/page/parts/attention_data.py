@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from roofline.comparison.comparison import Comparison
-from roofline.model.machines import machine_names, roofs_alone
-from roofline.model.points import MachineKey, Point, cases, newest
+from roofline.model.point_groups import cases, machine_names, newest, roofs_alone
+from roofline.model.points import MachineKey, Point
 from roofline.report.page.parts.verdicts_data import figures_of, points_of_cases
 from roofline.show.tables import Column, Table, words
 from roofline.text.units import counted, percent, signed, some_of

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from roofline.model.machines import by_machine
+from roofline.model.point_groups import apart_by_margins, by_machine
 from roofline.model.points import Point
-from roofline.model.throughputs import apart_by_margins
 from roofline.plots.throughput import KNEE, Curve, Measured, all_measured, curves
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.cases.machines_table import machine_column

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from roofline.model.points import Point
-from roofline.plots.rooflines.roofline_axes import LINE_STYLES
+from roofline.plots.rooflines.roofline import LINE_STYLES
 from roofline.plots.rooflines.roofline_content import (
     Content,
     Placed,

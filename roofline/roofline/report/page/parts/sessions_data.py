@@ -15,7 +15,7 @@ from roofline.model.points import MachineKey, Point
 from roofline.plots.style import NoFigure, style_for
 from roofline.plots.variability import Variability
 from roofline.report.page.cells import Data, rounded, table_data
-from roofline.report.page.panel.panels import SESSION_COLUMNS
+from roofline.report.page.parts.case_data import SESSION_COLUMNS
 from roofline.show.columns import pick
 from roofline.show.tables import Column, grouped
 from roofline.text.units import minute, percent, short_commit, signed

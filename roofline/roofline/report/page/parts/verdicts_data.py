@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.judged_case import Compared
-from roofline.comparison.observations.machine_identity import identity_of
+from roofline.comparison.observations.observed_machine import identity_of
 from roofline.comparison.verdict_table import display, sentence, table
 from roofline.model.points import Point
 from roofline.report.page.cells import Data, table_data
