@@ -25,6 +25,7 @@ Those of a case's rounds are in `round_flags`.
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.model.round_flags import mostly_disturbed_flag, series_flags, usable_step_times
 from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
-from roofline.schema.record import Flag, Parallel, Record, Timing, Work
+from roofline.schema.record import Case, Flag, Parallel, Record, Timing, Work
 from roofline.text.units import percent, scaled, significant, some_of
 from roofline.timing.step_time import throughput
 
@@ -219,7 +220,16 @@ def _cliff(record: Record, own: float, best_smaller: tuple[float, int]) -> Flag 
 def _series(record: Record) -> tuple[str | None, ...]:
     case, device = record.case, record.device
     ranks = "1" if record.parallel is None else str(record.parallel.ranks)
-    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name, ranks)
+    settings = settings_but_batch(case)
+    return (case.model, case.mode, case.precision, case.layout, case.data, device.kind, device.name, ranks, settings)
+
+
+def settings_but_batch(case: Case) -> str:
+    """The settings of a case but for its batch size, the first dimension of its inputs, as a text to compare."""
+    settings = {name: value for name, value in case.config.items() if name != "seed"}
+    if isinstance(shapes := settings.get("input_shapes"), list):
+        settings["input_shapes"] = [shape[1:] if isinstance(shape, list) else shape for shape in shapes]
+    return json.dumps(settings, sort_keys=True)
 
 
 def _above(placement: Placement, roofs: Roofs) -> Flag | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from roofline.model.point_flags import settings_but_batch
 from roofline.model.point_groups import NEAR_BEST, knee, runs_of
 from roofline.model.points import Point
 from roofline.plots.layout import Panel, beside, draw_heading, moved
@@ -134,17 +135,21 @@ def all_measured(points: Sequence[Point]) -> list[Measured]:
 
 
 def curves(measured: Sequence[Measured]) -> list[Curve]:
-    """Throughputs of one machine as curves; a series with several workloads of one batch size is none."""
+    """Throughputs of one machine as curves; a series of which more differs than the batch size is none."""
 
     def series_of(one: Measured) -> tuple[str, ...]:
         return one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit
 
     found = []
     for of in grouped(measured, series_of).values():
-        if 1 < len({one.case.batch for one in of}) == len(of):
+        if len(of) > 1 and _differ_in_batch_alone(of):
             in_order = sorted(of, key=lambda one: one.case.batch)
             found.append(Curve(tuple(in_order), knee([one.point for one in in_order])))
     return found
+
+
+def _differ_in_batch_alone(of: Sequence[Measured]) -> bool:
+    return len({one.case.batch for one in of}) == len(of) and len({settings_but_batch(one.case) for one in of}) == 1
 
 
 def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], style: Style) -> None:
@@ -181,8 +186,7 @@ def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], s
             markeredgecolor="white" if named == PLAIN else style.color(model),
             markeredgewidth=0.6 if named == PLAIN else 1.0,
             linewidth=1.4,
-            # Several workloads of one batch size have no line between them.
-            linestyle=style.line(named) if len({one.case.batch for one in line}) == len(line) else "",
+            linestyle=style.line(named) if _differ_in_batch_alone(line) else "",
             elinewidth=1.2,
             capsize=3,
             transform=transform,

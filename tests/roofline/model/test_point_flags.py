@@ -304,10 +304,26 @@ def test_what_follows_the_fall_is_found_too() -> None:
     assert [bool(flag) for flag in _cliffs([_batch(64, 900), _batch(96, 85), _batch(128, 85)])] == [False, True, True]
 
 
-@pytest.mark.parametrize("changes", [{"precision": "bf16"}, {"model": "vgg16"}, {"mode": "infer"}, {"data": "sample"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "bf16"},
+        {"model": "vgg16"},
+        {"mode": "infer"},
+        {"data": "sample"},
+        {"config": {"compile": True}},
+        {"config": {"input_shapes": [[64, 2048]]}},
+    ],
+)
 def test_only_the_same_case_counts(changes: dict[str, object]) -> None:
-    """Another model, precision, mode or data source is no neighbour."""
+    """Another model, precision, mode, data source, setting or width is no neighbour."""
     assert _cliffs([_batch(32, 900), _batch(64, 85, **changes)]) == [None, None]
+
+
+def test_the_batch_and_the_seed_are_no_other_case() -> None:
+    """The batch is the first dimension of the inputs."""
+    small, large = ({"input_shapes": [[batch, 9]], "seed": batch} for batch in (32, 64))
+    assert all(_cliffs([_batch(32, 900, config=small), _batch(64, 85, config=large)])[1:])
 
 
 def test_half_is_no_cliff_and_an_invalid_row_no_measure() -> None:

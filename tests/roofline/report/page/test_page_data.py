@@ -261,7 +261,7 @@ def test_the_command_measures_the_case_alone(tmp_path: Path) -> None:
 
 def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
     """Of the samples per second: 10 to 40 in two doublings is twice each; a cliff has its cause, the curve its knee, or
-    where it lies. Invalid rows, and series with two workloads of one batch, have none.
+    where it lies. Invalid rows, and series of which more differs than the batch, have none.
     """
 
     def record(batch: int, samples_per_s: float, **changes: Any) -> Any:
@@ -276,6 +276,10 @@ def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
         *(record(1, 10.0, model="rising"), record(2, 19.0, model="rising")),
         *(record(8, 40.0), record(2, 10.0), record(16, 15.0)),
         *(record(1, 10.0, model="twice"), record(2, 11.0, model="twice"), record(2, 12.0, model="twice", id="other")),
+        *(
+            record(1, 10.0, model="wider", config={"layers": [8]}),
+            record(2, 9.0, model="wider", config={"layers": [9]}),
+        ),
     )
     (machine,) = PageData(shown).machines()
     table = machine["throughput"]["scaling"]
