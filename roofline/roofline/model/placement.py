@@ -144,16 +144,19 @@ def place(record: Record | None, roofs: Roofs) -> Placement:
 def is_cache_resident(record: Record) -> bool:
     """True if everything the step touches fits into the last-level cache, so that DRAM is no roof of it.
 
-    What a step touches is at most what it reads and writes altogether; where the parts are recorded, their sum.
+    What a step touches is at most what it reads and writes altogether; where the parts are recorded, their sum and its
+    inputs. Those are what remains of the least bytes, in which parameters and optimiser state are read and written.
     """
     size, work = record.device.last_level_cache_byte, record.work
     if size is None or work is None or not usable(work.byte_high_per_step):
         return False
     parts = (work.parameter_byte, work.gradient_byte, work.optimizer_state_byte, work.activation_byte)
-    known = [part for part in parts if part is not None]
     touched = work.byte_high_per_step
+    known = [part for part in parts if part is not None]
     if len(known) == len(parts):
-        touched = min(touched, sum(known))
+        parameters, gradients, state, _ = known
+        inputs = max(0.0, work.byte_low_per_step - 2 * parameters - 2 * state - gradients)
+        touched = min(touched, sum(known) + inputs)
     return touched <= size
 
 

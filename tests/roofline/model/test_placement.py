@@ -182,6 +182,7 @@ def test_a_step_without_a_time_has_no_share() -> None:
 
 
 _CACHE = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)
+_PARTS = {f"{part}_byte": 10**7 for part in ("parameter", "gradient", "optimizer_state", "activation")}
 
 
 @pytest.mark.parametrize(
@@ -190,18 +191,10 @@ _CACHE = Device(kind="cuda", name="x", last_level_cache_byte=50 * 10**6)
         (_CACHE, {"low": 32e6, "high": 32e6}, True),
         (_CACHE, {"low": 1e6, "high": 51e6}, False),
         (Device(kind="cuda", name="x"), {"low": 32e6, "high": 32e6}, False),
-        (
-            _CACHE,
-            {
-                "low": 1e6,
-                "high": 500e6,
-                "parameter_byte": 10**7,
-                "gradient_byte": 10**7,
-                "optimizer_state_byte": 10**7,
-                "activation_byte": 10**7,
-            },
-            True,
-        ),
+        # 50 MB of parameters, their state and gradients are read and written; the rest are inputs.
+        (_CACHE, {"low": 60e6, "high": 500e6, **_PARTS}, True),
+        (_CACHE, {"low": 60.1e6, "high": 500e6, **_PARTS}, False),
+        (_CACHE, {"low": 1e6, "high": 500e6, **_PARTS}, True),
         (_CACHE, {"low": 1e6, "high": 500e6, "parameter_byte": 10**7}, False),
         (_CACHE, {"low": math.nan, "high": math.nan}, False),
     ],
