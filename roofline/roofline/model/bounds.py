@@ -27,7 +27,7 @@ from typing import Literal
 
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.model.speed_of_light import SpeedOfLight
+from roofline.model.speed_of_light import SpeedOfLight, compiled
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.expected import BoundClass
 from roofline.schema.record import Flag, Record
@@ -105,9 +105,12 @@ def communication_share(record: Record) -> float | None:
 
 
 def launch_s(record: Record, roofs: Roofs) -> float | None:
-    """Calls of a step x launch latency of the device; None where either is not known."""
+    """Calls of a step x launch latency of the device; None where either is not known.
+
+    How many launches are left of a compiled step's operations isn't known.
+    """
     latency = roofs.value("latency", "launch")
-    if latency is None or not record.operations:
+    if latency is None or not record.operations or compiled(record):
         return None
     return latency * sum(operation.calls for operation in record.operations)
 

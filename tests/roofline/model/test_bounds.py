@@ -93,6 +93,9 @@ def test_launches_that_fill_the_step() -> None:
     bound = _judge(record, roofs)
     assert bound.kind == "launch"
     assert bound.evidence == "1000 calls x 5.00 µs = 50 % of the step"
+    # A compiled step doesn't launch the operations that were counted.
+    compiled = _judge(replace(record, case=build.case(config={"compile": True})), roofs)
+    assert (compiled.why, "launches were not counted" in compiled.evidence) == ("launch or latency", True)
 
 
 def test_launches_hidden_behind_the_work_are_no_bound() -> None:
