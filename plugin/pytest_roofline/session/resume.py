@@ -15,7 +15,7 @@ from roofline.results.journal import Journal, JournalError
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import RecordError, from_json
 from roofline.schema.session import Machine, NotMeasured, Session
-from roofline.text.units import some_of
+from roofline.text.units import short_commit, some_of
 
 
 class NotResumed(Exception):
@@ -189,7 +189,8 @@ def _other_code(before: Any, now: Mapping[str, Any]) -> Iterator[str]:
     known = [commit_of(one if isinstance(one, Mapping) else {}) for one in (before, now)]
     (old, was_dirty), (new, is_dirty) = known
     if old != new:
-        yield f"its commit is {(old or 'not recorded')[:8]}, this one {(new or 'not recorded')[:8]}"
+        was, is_now = (short_commit(one) if one else "not recorded" for one in (old, new))
+        yield f"its commit is {was}, this one {is_now}"
     elif bool(was_dirty) != bool(is_dirty):
         yield "one of both has changes beside the commit"
 

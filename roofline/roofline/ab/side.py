@@ -19,7 +19,7 @@ from pathlib import Path
 
 from roofline.ab.worktrees import GitError, Repository
 from roofline.comparison.effects.paired import SIDES, SideName
-from roofline.text.units import counted
+from roofline.text.units import counted, short_commit
 
 _OURS = ("plugin/pytest_roofline", "roofline/roofline")
 """The packages of this repository: measured there, each side measures with its own."""
@@ -160,7 +160,7 @@ def _revisions(
     repository = Repository(here)
     top = repository.top
     ids = repository.find(base), repository.find(new or "HEAD")
-    commits = ids[0][:8], repository.present() if new is None else ids[1][:8]
+    commits = short_commit(ids[0]), repository.present() if new is None else short_commit(ids[1])
     if commits[0] == commits[1] and one_python:
         what = "the working tree, which has no changes," if new is None else f"--new {new}"
         raise CannotMeasure(

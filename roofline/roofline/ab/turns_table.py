@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from roofline.ab.measuring_in_turns import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.effects.paired import LEAST_PAIRS
-from roofline.comparison.gate import Found, grouped, sentence_of
-from roofline.show.tables import Column, Table, ends, number, words
+from roofline.comparison.gate import Found, sentence_of
+from roofline.show.tables import Column, Table, ends, grouped, number, words
 from roofline.text.units import percent, scaled, signed, signed_range, some_of
 
 _ORDER: tuple[Outcome, ...] = (

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from roofline.text.units import short_commit
+
 
 class GitError(RuntimeError):
     """Git can't do it. The message tells what it said."""
@@ -46,7 +48,7 @@ class Repository:
         shown = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
         lines = self._git("status", *shown).splitlines()
         kinds = sorted({"untracked files" if line.startswith("?? ") else "uncommitted changes" for line in lines})
-        return " and ".join((self.find("HEAD")[:8], *kinds))
+        return " and ".join((short_commit(self.find("HEAD")), *kinds))
 
     @contextmanager
     def worktree(self, commit: str, folder: Path) -> Iterator[Path]:
@@ -92,9 +94,9 @@ class Repository:
         except GitError as error:
             why = str(error)
         raise GitError(
-            f"{of[:8]} has the submodule {path} at {id[:8]}, and it can't be taken from your tree: {why} Check it out "
-            f"there (git submodule update --init --recursive; git -C {path} fetch), or check the revision out yourself,"
-            " its submodules included, and give the folder (--base-path, --new-path)."
+            f"{short_commit(of)} has the submodule {path} at {short_commit(id)}, and it can't be taken from your tree:"
+            f" {why} Check it out there (git submodule update --init --recursive; git -C {path} fetch), or check the"
+            " revision out yourself, its submodules included, and give the folder (--base-path, --new-path)."
         )
 
     def _git(self, *arguments: str, check: bool = True) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from roofline.comparison.comparison import Comparison
 from roofline.comparison.effects.common_factor import CommonFactor
 from roofline.comparison.effects.learning import LEAST_SESSIONS, share_found
-from roofline.comparison.gate import Found, grouped
+from roofline.comparison.gate import Found
 from roofline.comparison.judged_case import BETTER, MATCHED, WORSE, Compared, measured
 from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, state_differences
@@ -20,6 +20,7 @@ from roofline.comparison.observations.runs import (
     other_code,
     setup_differences,
 )
+from roofline.show.tables import grouped
 from roofline.text.units import (
     SHOWS_ALL,
     counted,

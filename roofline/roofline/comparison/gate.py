@@ -6,15 +6,13 @@ that it found under a situation's name (its `found_in`), and `judge` makes the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from roofline.comparison.judged_case import BETTER, MATCHED
 from roofline.comparison.sides.compared_figures import FigureOutcome
 from roofline.text.units import counted
-
-Case = TypeVar("Case")
 
 WARNING = 0
 """The exit code of a situation that passes: it is reported all the same."""
@@ -122,14 +120,6 @@ def judge(found: Iterable[Found], *, strict: bool = False, allow_removed: bool =
         strict=strict,
         allow_removed=allow_removed,
     )
-
-
-def grouped(cases: Iterable[Case], reason: Callable[[Case], str]) -> dict[str, list[Case]]:
-    """Group cases by a reason, which is given once for all that have it."""
-    groups: dict[str, list[Case]] = {}
-    for case in cases:
-        groups.setdefault(reason(case), []).append(case)
-    return groups
 
 
 def sentence_of(

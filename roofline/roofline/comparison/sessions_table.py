@@ -12,7 +12,7 @@ from roofline.comparison.observations.point_observations import left_out_notes, 
 from roofline.model.point_groups import cases, machine_names
 from roofline.model.points import MachineKey, Point
 from roofline.show.tables import Column, Table, number, seconds, share, words
-from roofline.text.units import significant
+from roofline.text.units import short_commit, significant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,9 @@ def sessions_table(points: Sequence[Point]) -> Table[Scatter]:
 
 def _commit(point: Point) -> str | None:
     result = point.result
-    return None if result.commit is None else result.commit[:10] + (" (changed)" if result.commit_dirty else "")
+    return (
+        None if result.commit is None else short_commit(result.commit) + (" (changed)" if result.commit_dirty else "")
+    )
 
 
 _COLUMNS: tuple[Column[Scatter], ...] = (

@@ -27,7 +27,7 @@ from roofline.model.points import Point
 from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
-from roofline.text.units import percent
+from roofline.text.units import percent, short_commit
 from roofline.timing.step_time import mostly_disturbed
 
 
@@ -206,7 +206,7 @@ def of_several_commits(groups: Iterable[Sequence[Point]], done: str) -> str | No
     :param groups: sessions of a case each.
     :param done: what was done with the sessions of a group, such as "judged".
     """
-    commits = [{commit[:10] for point in sessions if (commit := point.result.commit)} for sessions in groups]
+    commits = [{short_commit(commit) for point in sessions if (commit := point.result.commit)} for sessions in groups]
     several = sorted(set[str]().union(*(of_group for of_group in commits if len(of_group) > 1)))
     if not several:
         return None

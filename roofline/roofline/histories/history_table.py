@@ -15,7 +15,17 @@ from roofline.histories.change_points import SHORTEST, Change, Levels
 from roofline.histories.judged_series import JudgedSeries, name_of
 from roofline.histories.series import Entry, commits_between
 from roofline.show.tables import Column, Table, ends, number, seconds, share, words
-from roofline.text.units import counted, first_lines, minute, named, percent, signed, signed_range, significant
+from roofline.text.units import (
+    counted,
+    first_lines,
+    minute,
+    named,
+    percent,
+    short_commit,
+    signed,
+    signed_range,
+    significant,
+)
 
 By = Literal["level", "point"]
 
@@ -230,7 +240,7 @@ _POINT_COLUMNS: tuple[Column[Any], ...] = (
     _CASE,
     _MACHINE,
     _time("started_at", "started (UTC)", lambda row: row.entry.started_at),
-    words("commit", get="entry.commit", show=lambda commit: str(commit)[:10]),
+    words("commit", get="entry.commit", show=short_commit),
     words("changed", "with changes", "entry.dirty", lambda dirty: "yes" if dirty else "no", dtype="boolean"),
     number("sessions", get=lambda row: len(row.entry.sessions), dtype="Int64"),
     seconds("step_time_s", "step", "entry.step_time_s"),

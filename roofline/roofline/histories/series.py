@@ -12,9 +12,7 @@ from roofline.comparison.observations.point_observations import left_out_notes, 
 from roofline.comparison.observations.runs import setup_of
 from roofline.model.point_groups import cases, machine_names
 from roofline.model.points import MachineKey, Point
-
-_COMMIT = 10
-"""Characters of a commit that are shown."""
+from roofline.text.units import short_commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +89,7 @@ def _entry(sessions: Sequence[tuple[Point, Observation]]) -> Entry:
 
 def commit_of(entry: Entry) -> str:
     """In words: ``0123456789``, with a plus behind it where there were changes beside the commit."""
-    return "no commit" if entry.commit is None else entry.commit[:_COMMIT] + ("+" if entry.dirty else "")
+    return "no commit" if entry.commit is None else short_commit(entry.commit) + ("+" if entry.dirty else "")
 
 
 def commits_between(before: Entry, after: Entry) -> str:

@@ -60,14 +60,14 @@ def test_the_present_tells_whether_it_is_committed(project: Project) -> None:
     """An untracked file makes another tree, too, and is called what it is: results files of it are of a clean one."""
     repository = Repository(project.root)
     head = project.git("rev-parse", "HEAD")
-    assert repository.present() == head[:8]
+    assert repository.present() == head[:10]
     (project.root / "new").mkdir()
     (project.root / "new" / "b.txt").write_text("untracked")
-    assert repository.present() == f"{head[:8]} and untracked files"
+    assert repository.present() == f"{head[:10]} and untracked files"
     project.git("add", "new")
-    assert repository.present() == f"{head[:8]} and uncommitted changes"
+    assert repository.present() == f"{head[:10]} and uncommitted changes"
     (project.root / "c.txt").write_text("untracked")
-    assert repository.present() == f"{head[:8]} and uncommitted changes and untracked files"
+    assert repository.present() == f"{head[:10]} and uncommitted changes and untracked files"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_user_s_settings_do_not_hide_a_change(project: Project, settings: tu
     project.git("config", *settings)
     repository = Repository(project.root)
     head = project.git("rev-parse", "HEAD")
-    assert (repository.present(), repository.find("HEAD")) == (head[:8], head)
+    assert (repository.present(), repository.find("HEAD")) == (head[:10], head)
     (project.root / "conftest.py").write_text("")
     assert repository.present().endswith("untracked files")
 
@@ -137,7 +137,7 @@ def test_a_surrounding_git_does_not_lead_elsewhere(
         surrounded.setenv(variable, str(other.root / place))
         repository = Repository(project.root)
         assert repository.top == project.root.resolve()
-        assert repository.present() == head[:8]
+        assert repository.present() == head[:10]
         with pytest.raises(GitError):
             repository.find(foreign)
         with repository.worktree(repository.find("HEAD~1"), tmp_path / "base") as root:

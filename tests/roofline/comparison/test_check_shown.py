@@ -20,7 +20,7 @@ def test_age_and_commit_of_the_baseline_are_shown(run: Run, tmp_path: Path) -> N
     new = build.write(tmp_path / "new.json", sessions.document(TIMES, 10))
     _, out, _ = run("check", new, "--baseline", base)
     told = " ".join(out.split())
-    assert "Baseline: 1 session of epyc-2cpu, commit 01234567, 2025-10-16" in told
+    assert "Baseline: 1 session of epyc-2cpu, commit 0123456789, 2025-10-16" in told
 
 
 def test_rows_of_several_machines_name_theirs(run: Run, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_rows_of_several_machines_name_theirs(run: Run, tmp_path: Path) -> None:
     rows = [line.split()[:2] for line in out.splitlines() if line.startswith("resnet50")]
     assert sorted(rows) == [["resnet50-train", "fast"], ["resnet50-train", "slow"]]
     assert out.startswith("Undecided: no case shown to be slower, and none to be the same (2 inconclusive)\n")
-    assert "Baseline: 2 sessions of 2 machines (slow, fast), commit 01234567" in " ".join(out.split())
+    assert "Baseline: 2 sessions of 2 machines (slow, fast), commit 0123456789" in " ".join(out.split())
 
 
 def test_json_is_records_with_what_the_gate_says_beside_them(run: Run, base: list[Path], new: list[Path]) -> None:

@@ -144,8 +144,8 @@ def test_a_file_of_another_run_among_the_new_ones_is_told(
     told = [
         "1 of 5 sessions of the new side began before the baseline (2026-11-20 00:00 UTC): is"
         f" {stale} (2026-11-19 07:30 UTC) of another run?",
-        "1 of 5 sessions of the new side is not of commit 01234567, as the newest is, and taken for the same code:"
-        f" {stale} (commit ffffffff)",
+        "1 of 5 sessions of the new side is not of commit 0123456789, as the newest is, and taken for the same code:"
+        f" {stale} (commit ffffffffff)",
     ]
     code, _, err = run(*checked)
     assert (code, err.splitlines()) == (0, [f"Warning: {line}" for line in told])

@@ -25,7 +25,7 @@ from roofline.histories.series import Series, series_of
 from roofline.machine.published import DeviceTable
 from roofline.model.point_groups import cases
 from roofline.model.points import Point, place_all
-from roofline.text.units import some_of
+from roofline.text.units import short_commit, some_of
 
 _LEAST_COMMIT = 7
 """Characters of a commit that name it without git."""
@@ -131,7 +131,7 @@ def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
     if not any(measured.keys() & commits for commits in found):
         raise NoData(
             f"--since {since}: no result is of this commit or of one before it.{why} Results are of"
-            f" {some_of([commit[:10] for commit in measured], 5) or 'no commit'}."
+            f" {some_of([*map(short_commit, measured)], 5) or 'no commit'}."
         )
     return found
 

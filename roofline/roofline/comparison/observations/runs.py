@@ -23,7 +23,7 @@ from roofline.comparison.observations.observed_machine import (
 from roofline.results.result import ResultFile
 from roofline.schema.amounts import usable
 from roofline.schema.session import Roof
-from roofline.text.units import minute, scaled, some_of
+from roofline.text.units import minute, scaled, short_commit, some_of
 
 
 def setup_of(result: ResultFile) -> Mapping[str, str]:
@@ -110,10 +110,10 @@ def newest(runs: Iterable[Run]) -> Run:
 
 
 def code_of(run: Run) -> str:
-    """In words: ``commit 01234567 with changes``."""
-    return (
-        "no commit recorded" if run.commit is None else f"commit {run.commit[:8]}{' with changes' if run.dirty else ''}"
-    )
+    """In words: ``commit 0123456789 with changes``."""
+    if run.commit is None:
+        return "no commit recorded"
+    return f"commit {short_commit(run.commit)}{' with changes' if run.dirty else ''}"
 
 
 def other_code(side: str, runs: Sequence[Run]) -> list[str]:

@@ -184,8 +184,8 @@ def test_other_code_than_the_newest_session_s_is_named() -> None:
     """In whatever order they were given; changes beside a commit make another code of it."""
     runs = [_dated("new", _at(20)), _dated("old", _at(2), "f" * 40), _dated("changed", _at(19, 13), dirty=True)]
     assert other_code("baseline", runs) == [
-        "2 of 3 sessions of the baseline are not of commit aaaaaaaa, as the newest is, and taken for the same code:"
-        " old (commit ffffffff), changed (commit aaaaaaaa with changes)"
+        "2 of 3 sessions of the baseline are not of commit aaaaaaaaaa, as the newest is, and taken for the same code:"
+        " old (commit ffffffffff), changed (commit aaaaaaaaaa with changes)"
     ]
     untold = [_dated("new", _at(20)), _dated("whether", _at(20), dirty=None), _dated("none", _at(20), None)]
     assert other_code("baseline", untold) == []
