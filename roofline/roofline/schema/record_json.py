@@ -99,14 +99,21 @@ def _with_nan(kind: type[Part], value: dict[str, Any], where: str) -> Part:
 
 
 def _put_nan(value: Any, path: list[str]) -> None:
-    """Replace the null at the end of a path; of a list or a mapping of numbers all that it has."""
-    *way, last = path
-    for step in way:
-        value = value[int(step) if isinstance(value, list) else step]
+    """Replace the null at the end of a path, and those of the other items of each list and mapping on the way: all of
+    one type, each would be found by itself after that.
+    """
+    step, *rest = path
     if isinstance(value, list):
-        value[:] = [math.nan if one is None else one for one in value]
+        keys: list[Any] = [*range(len(value))]
+    elif isinstance(value, dict):
+        keys = [key for key in value if step in (key, "...")]
     else:
-        value |= {key: math.nan for key, one in value.items() if one is None and last in (key, "...")}
+        keys = []
+    for key in keys:
+        if rest:
+            _put_nan(value[key], rest)
+        elif value[key] is None:
+            value[key] = math.nan
 
 
 def _check_schema(schema: object, where: str) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from roofline.schema.record import (
@@ -97,6 +98,18 @@ def test_a_required_number_that_was_not_finite_reads_back_as_nan() -> None:
     assert all(map(math.isnan, (back.work.flop_per_step, back.work.flop_by_dtype["fp32"])))
     assert all(map(math.isnan, (*back.timing.rounds.wall_s[1:], back.operations[0].flop)))
     assert back.case == build.case()
+
+
+def test_what_is_null_in_one_operation_is_looked_for_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record isn't read once more for each: there may be hundreds."""
+    operations = tuple(build.operation(flop=math.nan) for _ in range(9))
+    value = to_json(build.record(operations=operations))
+    tries = []
+    convert = msgspec.convert
+    monkeypatch.setattr(msgspec, "convert", lambda *given: (tries.append(given), convert(*given))[1])
+    back = from_json(Record, value, "here")
+    assert [math.isnan(one.flop) for one in back.operations] == [True] * 9
+    assert len(tries) == 3  # as it is, with what is null found, and without
 
 
 def test_unknown_keys_are_ignored() -> None:
