@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args
 
 BoundClass = Literal["compute", "memory", "launch", "input", "communication", "capacity"]
@@ -138,4 +139,10 @@ def why_none(expected: Expected) -> str | None:
 
 def matches(pattern: str, text: str) -> bool:
     """Tell whether a text is what the pattern says: ``*`` stands for any text, everything else for itself."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # A file's entries are each held against every case.
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
