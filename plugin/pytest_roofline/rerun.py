@@ -12,12 +12,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import psutil
 import pytest
 
@@ -71,6 +72,41 @@ def environment_of(config: pytest.Config) -> dict[str, str]:
     added = os.environ.get("PYTEST_ADDOPTS")
     words = () if added is None else joined(shlex.split(added), flags_with_value(config))
     return {} if added is None else {"PYTEST_ADDOPTS": shlex.join(words)}
+
+
+Order = TypeVar("Order")
+
+
+def variables_of(variable: str, order: object) -> dict[str, str]:
+    """The environment variable that tells a child what it is to do, a dataclass, for `take_order`."""
+    return {variable: msgspec.json.encode(order, enc_hook=str).decode()}
+
+
+def take_order(environment: MutableMapping[str, str], variable: str, kind: type[Order]) -> Order | None:
+    """Take out of the environment what the process that started this one wants of it; None where it is no child.
+
+    Nothing is left of it: no process that a test starts is one of ours.
+
+    :raises pytest.UsageError: somebody else has set the variable.
+    """
+    text = environment.pop(variable, None)
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=kind, dec_hook=lambda of, value: of(value))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise pytest.UsageError(not_ours(variable, text)) from error
+
+
+def not_ours(variable: str, text: str) -> str:
+    return (
+        f"{variable} in the environment is {text[:_SHOWN]!r}. Only pytest-roofline sets it, for the processes that it"
+        " starts. Unset it."
+    )
+
+
+_SHOWN = 60
+"""So many characters of a wrong value are shown."""
 
 
 def wait_for(command: Sequence[str], variables: Mapping[str, str], folder: Path) -> int:

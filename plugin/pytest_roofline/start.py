@@ -174,6 +174,8 @@ def _open(config: pytest.Config, run: Run) -> None:
                 member.point_to(run.file.path)
     except results_file.ResultsError as error:
         raise pytest.UsageError(f"{spelled(config, 'results')}: {error}") from error
+    except OSError as error:
+        raise pytest.UsageError(f"can't write {error.filename}: {error.strerror}") from error
     run.roofs.fills = chosen.roofs != "off" and disabled(config) is None and _writes(config, run)
     run.announced += idle_flags(config, SETTINGS, without_effect(chosen, run.device.type))
 

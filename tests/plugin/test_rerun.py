@@ -46,6 +46,28 @@ def test_a_child_has_the_variables_the_folder_and_its_own_exit_code(tmp_path: Pa
     assert (tmp_path / "seen").read_text() == "here"
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "arguments"),
+    [
+        ("ROOFLINE_SESSION", "yes", ["--roofline-sessions", "2", "--roofline-results", "r"]),
+        ("ROOFLINE_SESSION", "[" * 10_000, ["--roofline-sessions", "2", "--roofline-results", "r"]),
+        ("ROOFLINE_ISOLATED", '{"test": 1}', ["-p", "pytest_roofline.workers.isolation_child"]),
+        ("ROOFLINE_NCU_REQUEST", "\udcff", ["-p", "pytest_roofline.profilers.ncu.child"]),
+        ("ROOFLINE_TURNS", "a,b", ["-p", "pytest_roofline.ab.worker"]),
+        ("ROOFLINE_TURNS", "97,98", ["-p", "pytest_roofline.ab.worker"]),
+    ],
+)
+def test_a_variable_that_somebody_else_has_set_is_refused(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, arguments: list[str]
+) -> None:
+    """It says which it is, and what it holds."""
+    pytester.makepyfile("def test_plain(): pass")
+    monkeypatch.setenv(variable, text)
+    run = pytester.runpytest_subprocess(*arguments)
+    assert run.ret == 4
+    assert f"ERROR: {variable} in the environment is {text[:60]!r}." in run.stderr.str()
+
+
 CHILD = """
 import pathlib, signal, sys, time
 def note(number, frame):

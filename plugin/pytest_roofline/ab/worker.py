@@ -18,7 +18,7 @@ import pytest
 from pytest_roofline.ab.turns import OtherSide, Turns
 from pytest_roofline.config import change_options, options_of, spelled
 from pytest_roofline.items import case_name, deselect, uses_roofline
-from pytest_roofline.rerun import end_with_parent
+from pytest_roofline.rerun import end_with_parent, not_ours
 from pytest_roofline.session.run import run_of
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable
 
@@ -52,7 +52,10 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     if options_of(config).isolate:
         raise pytest.UsageError(f"{spelled(config, 'isolate')}: roofline ab has processes of its own. Leave it out.")
     change_options(config, results=None, roofs="off", report=False, sessions=1, gate=None, ncu=None)
-    reading, writing = (_end(int(number), mode) for number, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
+    try:
+        reading, writing = (_end(int(one), mode) for one, mode in zip(pipes.split(","), ("rb", "wb"), strict=True))
+    except (ValueError, OverflowError, OSError) as error:
+        raise pytest.UsageError(not_ours(PIPES, pipes)) from error
     config.pluginmanager.register(Worker(config, Turns(Channel(reading, writing))), "roofline-turns")
     return (yield)
 

@@ -88,7 +88,7 @@ def find(program: Program, system: System, asked: Path | None = None) -> Diagnos
     variable = system.environment.get(program.variable, "") if program.variable else ""
     if asked is not None or variable:
         path = (asked or Path(variable)).absolute()
-        if path.is_file():
+        if os.path.isfile(path):  # Path.is_file raises where a name is too long, or a folder is closed
             return _ask(program, path, system)
         source = f"the path given for {program.name}" if asked else f"the environment's {program.variable}"
         why = f"{source} is {path}, and there is no such file"

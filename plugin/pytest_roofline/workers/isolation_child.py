@@ -9,14 +9,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, MutableMapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_roofline.items import deselect
-from pytest_roofline.rerun import ONE_TEST_OFF, end_with_parent, repeat_one_test, switch_off
+from pytest_roofline.rerun import (
+    ONE_TEST_OFF,
+    end_with_parent,
+    repeat_one_test,
+    switch_off,
+    take_order,
+    variables_of,
+)
 
 # The plugin itself is imported late: pytest has yet to load it, and to rewrite its assertions, when it loads this one.
 
@@ -46,13 +53,15 @@ class OneTest:
     results: str | None
 
     def environment(self) -> dict[str, str]:
-        return {VARIABLE: json.dumps(asdict(self))}
+        return variables_of(VARIABLE, self)
 
 
 def given(environment: MutableMapping[str, str]) -> OneTest | None:
-    """Read which test this process was started for; None: none was given."""
-    text = environment.pop(VARIABLE, None)
-    return None if text is None else OneTest(**json.loads(text))
+    """Read which test this process was started for; None: none was given.
+
+    :raises pytest.UsageError: the variable is somebody else's.
+    """
+    return take_order(environment, VARIABLE, OneTest)
 
 
 @pytest.hookimpl(wrapper=True)

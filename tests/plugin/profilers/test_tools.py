@@ -62,12 +62,12 @@ def test_another_program_of_that_name_is_passed_over(tmp_path: Path) -> None:
     assert tools.find(tools.PERF, system).path == perf
 
 
-@pytest.mark.parametrize("given", [True, False])
-def test_a_named_path_without_a_program(tmp_path: Path, given: bool) -> None:
+@pytest.mark.parametrize(("given", "name"), [(True, "none"), (False, "none"), (False, "n" * 5000)])
+def test_a_named_path_without_a_program(tmp_path: Path, given: bool, name: str) -> None:
     """It is reported with where the name came from, and nothing else is taken in its place."""
     stubs = Stubs(tmp_path / "path")
     stubs.ncu()
-    path = tmp_path / "none"
+    path = tmp_path / name
     environment: Mapping[str, str] = {} if given else {"ROOFLINE_NCU": str(path)}
     found = tools.find(tools.NCU, machine(stubs, environment=environment), path if given else None)
     source = "the path given for ncu" if given else "the environment's ROOFLINE_NCU"

@@ -11,6 +11,8 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_roofline.rerun import take_order, variables_of
+
 VARIABLE = "ROOFLINE_NCU_REQUEST"
 """Taken away by the first to read it: no process that the test starts is to count anything."""
 
@@ -32,8 +34,7 @@ class StepRequest:
     answer: Path
 
     def environment(self) -> dict[str, str]:
-        file = None if self.file is None else str(self.file)
-        return {VARIABLE: json.dumps([self.test, file, str(self.answer)])}
+        return variables_of(VARIABLE, self)
 
     def give(self, problem: str) -> None:
         """Answer why no step was counted; empty where one was."""
@@ -49,9 +50,8 @@ class StepRequest:
 
 
 def request_of(environment: MutableMapping[str, str]) -> StepRequest | None:
-    """The request that this process was started with; None: none was given."""
-    text = environment.pop(VARIABLE, None)
-    if text is None:
-        return None
-    test, file, answer = json.loads(text)
-    return StepRequest(test=test, file=None if file is None else Path(file), answer=Path(answer))
+    """The request that this process was started with; None: none was given.
+
+    :raises pytest.UsageError: the variable is somebody else's.
+    """
+    return take_order(environment, VARIABLE, StepRequest)

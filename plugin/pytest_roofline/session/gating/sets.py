@@ -7,7 +7,6 @@ A child knows by an environment variable which of the set it is.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -20,7 +19,15 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.config import disabled, options_of, spelled
-from pytest_roofline.rerun import command_of, end_with_parent, environment_of, signal_of, wait_for
+from pytest_roofline.rerun import (
+    command_of,
+    end_with_parent,
+    environment_of,
+    signal_of,
+    take_order,
+    variables_of,
+    wait_for,
+)
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating import baseline as baselines
 from pytest_roofline.session.gating.baseline import Baseline
@@ -61,8 +68,7 @@ class Member:
     pointer: Path
 
     def environment(self) -> dict[str, str]:
-        place = self.place
-        return {VARIABLE: json.dumps([place.id, place.index, place.count, str(self.pointer)])}
+        return variables_of(VARIABLE, self)
 
     def point_to(self, results: Path) -> None:
         self.pointer.write_text(str(results.absolute()), encoding="utf-8")
@@ -92,12 +98,11 @@ class Member:
 
 
 def member(environment: MutableMapping[str, str]) -> Member | None:
-    """Tell which member of a set this process is; None for a member of none."""
-    text = environment.pop(VARIABLE, None)
-    if text is None:
-        return None
-    identity, index, count, pointer = json.loads(text)
-    return Member(place=SessionSet(id=identity, index=index, count=count), pointer=Path(pointer))
+    """Tell which member of a set this process is; None for a member of none.
+
+    :raises pytest.UsageError: the variable is somebody else's.
+    """
+    return take_order(environment, VARIABLE, Member)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
