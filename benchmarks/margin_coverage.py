@@ -30,12 +30,12 @@ from scipy import stats
 
 from benchmarks.figures import Figure
 from benchmarks.margin_series import SERIES
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan, measure
 from pytest_roofline.measuring.disturbance import disturbances
+from pytest_roofline.measuring.host_telemetry import Reading
 from pytest_roofline.measuring.loop import REPLACED_SHARE
 from pytest_roofline.measuring.rounds import Stopwatch
-from pytest_roofline.measuring.telemetry import Reading
 from roofline.timing.step_time import undisturbed
 
 DATA = Path(__file__).parent / "data"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmarks.gate_record import machine_of
-from pytest_roofline.measuring.telemetry import HostTelemetry, Reading
+from pytest_roofline.measuring.host_telemetry import HostTelemetry, Reading
 
 DATA = Path(__file__).parent / "data"
 TICK_S = 1e-7

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.parallel import launch
+from pytest_roofline.parallel import torchrun
 
 if TYPE_CHECKING:
     from torch import nn
@@ -27,7 +27,7 @@ def cases(of_matrix: Iterable[CaseSpec], strategy: str) -> dict[str, CaseSpec]:
 
     One rank's are the matrix's own.
     """
-    place = launch.place()
+    place = torchrun.place()
     if place is None:
         return {}
     suffix = "" if place.ranks == 1 else f"-{strategy}-{place.suffix}"
@@ -40,7 +40,7 @@ def refuse_alone(paths: Iterable[str]) -> None:
     :param paths: what pytest is to run.
     :raises pytest.UsageError: torchrun started none.
     """
-    if launch.place() is None and all(PurePath(path.partition("::")[0]).name == FILE for path in paths):
+    if torchrun.place() is None and all(PurePath(path.partition("::")[0]).name == FILE for path in paths):
         raise pytest.UsageError(
             f"{FILE}: it measures what several processes share. Start them with: torchrun --nproc-per-node 2 -m pytest "
             f"perftests/{FILE}"

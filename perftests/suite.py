@@ -18,9 +18,9 @@ from perftests.suite_options import LOADER, SETTINGS
 from pytest_roofline.config import ANNOUNCED, NOTES, idle_flags, options_of, spelled
 from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device.selection import Kind
-from pytest_roofline.parallel import launch
+from pytest_roofline.parallel import torchrun
 from pytest_roofline.settings import Given, SettingError, resolve, source
-from pytest_roofline.workers.process_device import kind_of, take_share
+from pytest_roofline.workers.device_shares import kind_of, take_share
 from pytest_roofline.workers.role import role_of
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
@@ -246,7 +246,7 @@ def parameters(config: pytest.Config, what: Literal["train", "infer", "input", "
     :param what: a mode; the steps that each source feeds; or what ranks share, who measure nothing else.
     """
     suite = prepare(config)
-    if launch.several() is not None and what != "scaling":
+    if torchrun.several() is not None and what != "scaling":
         return []
     cases = {"input": suite.fed, "scaling": suite.shared}.get(what, suite.cases)
     mode = "train" if what == "scaling" else what
@@ -269,7 +269,7 @@ def announce_idle(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
         why.update({setting.name: "no case of this run loads data" for setting in LOADER})
     if all(case.mode != "train" for case in cases):
         why["grad_accum_steps"] = "no case of this run trains"
-    if launch.several() is None:
+    if torchrun.several() is None:
         why["strategy"] = "one process shares its training with none"
     config.stash.setdefault(ANNOUNCED, []).extend(idle_flags(config, SETTINGS, why))
 

@@ -9,7 +9,7 @@ import pytest
 
 from perftests import suite
 from perftests.sharing import share
-from pytest_roofline.parallel import launch, links
+from pytest_roofline.parallel import links, torchrun
 
 if TYPE_CHECKING:
     from pytest_roofline.fixture import Roofline
@@ -20,7 +20,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.function is test_scaling:
         metafunc.parametrize("case", suite.parameters(metafunc.config, "scaling"), indirect=True)
     else:
-        names = links.NAMES if launch.several() is not None else ()
+        names = links.NAMES if torchrun.several() is not None else ()
         metafunc.parametrize("case", [f"roof-{name}" for name in names])
 
 
@@ -34,5 +34,5 @@ def test_link(case: str, roofline: Roofline) -> None:
 def test_scaling(workload: Workload, warm_up: int | None, roofline: Roofline, request: pytest.FixtureRequest) -> None:
     """An optimiser step of all ranks together, each with a batch of this size."""
     strategy = suite.prepare(request.config).values["strategy"]
-    shared = workload if launch.several() is None else share(workload, strategy)
+    shared = workload if torchrun.several() is None else share(workload, strategy)
     roofline.run(shared, request.node.callspec.id, replace(roofline.plan, warmup_steps=warm_up))

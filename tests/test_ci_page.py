@@ -62,7 +62,7 @@ class Host:
         return self.now
 
     def read(self):
-        from pytest_roofline.measuring.telemetry import Reading
+        from pytest_roofline.measuring.host_telemetry import Reading
 
         return Reading(process_cpu_s=self.now, involuntary_switches=0, steal_s=0.0, others_cpu_s=0.0)
 

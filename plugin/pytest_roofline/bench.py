@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pytest_roofline.device import cpus
-from pytest_roofline.device.device_flags import device_flags
 from pytest_roofline.device.device_memory import is_out_of_memory, peak_memory, reset_peak
 from pytest_roofline.device.system import System
+from pytest_roofline.device.throttling import device_flags
 from pytest_roofline.measuring import InputEnded, Measured, Plan, measure
 from pytest_roofline.measuring.plan import StepEnd, Watch
 from pytest_roofline.measuring.process_usage import ProcessUsage
@@ -28,7 +28,8 @@ from pytest_roofline.proof import claims
 from pytest_roofline.proof.attached_profilers import attached, profilers
 from pytest_roofline.proof.passes import Observed, observe, unobserved
 from pytest_roofline.roofs import kernels as roofs
-from pytest_roofline.session.run import Run, without_folders
+from pytest_roofline.session.results_file import without_folders
+from pytest_roofline.session.run import Run
 from pytest_roofline.workload.case import case_of, layout_of
 from pytest_roofline.workload.compiling import fresh_compiler, left_out, refuse_eager
 from pytest_roofline.workload.precision import PRECISIONS

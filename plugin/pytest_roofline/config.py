@@ -1,4 +1,4 @@
-"""What this pytest was asked for: the options in force and each flag as the user knows it; and its temporary folder."""
+"""What this pytest was asked for: the options in force, each flag as the user knows it, and which tests measure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_roofline.options import SETTINGS, Options
 from pytest_roofline.settings import Setting, SettingError, flags_of, resolve, source
+
+if TYPE_CHECKING:
+    import pytest
 
 _OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
 
@@ -124,3 +127,27 @@ def temporary_folder(config: pytest.Config) -> Path:
         raise pytest.UsageError(f"{why}. Name another one with --basetemp or TMPDIR.") from error
     config.add_cleanup(partial(shutil.rmtree, made, ignore_errors=True))
     return Path(made)
+
+
+def uses_roofline(item: pytest.Item) -> bool:
+    """Tell whether the test asked for this plugin's ``roofline`` fixture, directly or through another one.
+
+    A project may have a fixture of that name for something else; then it is left alone.
+    """
+    if "roofline" not in getattr(item, "fixturenames", ()):
+        return False
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("roofline", ())
+    return any(definition.func.__module__ == "pytest_roofline.plugin" for definition in definitions[-1:])
+
+
+def case_name(item: pytest.Item) -> str:
+    """The id of a suite's case (its parameter ``case``), or the test's own name."""
+    callspec = getattr(item, "callspec", None)
+    return str(callspec.id) if callspec is not None and "case" in callspec.params else item.name
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], left_out: set[pytest.Item]) -> None:
+    """Leave tests out, and tell pytest."""
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]

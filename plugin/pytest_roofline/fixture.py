@@ -14,8 +14,7 @@ from pytest_roofline.measuring import InputEnded
 from pytest_roofline.measuring.benchmark_timer import hand_over
 from pytest_roofline.parallel.communication import settings
 from pytest_roofline.proof import claims
-from pytest_roofline.session.asserted_bounds import assert_bounds
-from pytest_roofline.session.expected_bounds import applying
+from pytest_roofline.session.expected_bounds import applying, assert_bounds
 from pytest_roofline.session.results_file import write_step_log
 from pytest_roofline.workload.case import check_parameters, settings_in
 from pytest_roofline.workload.compiling import CompilerMissing, LeftEager, NotCompiled, fresh_compiler

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.config import NOT_MEASURED, disabled, misread_path, options_of, spelled
+from pytest_roofline.config import NOT_MEASURED, deselect, disabled, misread_path, options_of, spelled, uses_roofline
 from pytest_roofline.device.selection import KINDS
-from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import add_flags, source
-from pytest_roofline.workers.process_device import kind_of, require_torch, select
+from pytest_roofline.workers.device_shares import kind_of, require_torch, select
 from pytest_roofline.workers.role import KEY as ROLE_KEY
 from pytest_roofline.workers.role import ROLE, STANDING, Role, role_of, session_of
 from pytest_roofline.workers.shared_folder import PlannedTests

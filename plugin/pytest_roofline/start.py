@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 import torch
 
-from pytest_roofline.config import ANNOUNCED, NOT_MEASURED, NOTES, disabled, idle_flags, options_of, spelled
+from pytest_roofline.config import (
+    ANNOUNCED,
+    NOT_MEASURED,
+    NOTES,
+    deselect,
+    disabled,
+    idle_flags,
+    options_of,
+    spelled,
+    uses_roofline,
+)
 from pytest_roofline.device import cpus
 from pytest_roofline.device.system import System
-from pytest_roofline.items import deselect, uses_roofline
 from pytest_roofline.options import SETTINGS, without_effect
-from pytest_roofline.parallel import launch, rank_session
+from pytest_roofline.parallel import torchrun
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.session import expected_bounds, results_file, resume
@@ -23,8 +32,8 @@ from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
 from pytest_roofline.session.run import RUN, Run
+from pytest_roofline.workers.device_shares import select, take_share
 from pytest_roofline.workers.isolation import Isolation
-from pytest_roofline.workers.process_device import select, take_share
 from pytest_roofline.workers.role import STANDING, Role, place_of
 from pytest_roofline.workers.shared_folder import PlannedTests
 from pytest_roofline.workers.xdist_worker import LeavesOut, XdistWorker
@@ -38,9 +47,9 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     """
     chosen = options_of(config)
     plan = PlannedTests.of(items, _of_suite(config, NOTES))
-    rank = launch.several()
+    rank = torchrun.several()
     if rank is not None:
-        rank_session.prepare(config, rank)
+        torchrun.prepare(config, rank)
     # Files are the first rank's business; and a worker without a device of its own measures nothing.
     keeps = not hasattr(config, "workerinput") and (rank is None or rank.rank == 0)
     run = _keeping_run(config, plan) if keeps else _new_run(config, select(config), plan)
@@ -66,7 +75,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")
     if rank is not None:
-        rank_session.connect(run, rank)
+        torchrun.connect(run, rank)
 
 
 def control(config: pytest.Config, plan: PlannedTests) -> tuple[Run, SessionHooks]:
@@ -80,9 +89,9 @@ def control(config: pytest.Config, plan: PlannedTests) -> tuple[Run, SessionHook
     if options_of(config).ncu is not None:
         asked = spelled(config, "ncu")
         raise pytest.UsageError(f"{asked}: counters are read by one process at a time. Leave it out, or -n.")
-    rank = launch.several()
+    rank = torchrun.several()
     if rank is not None:
-        rank_session.prepare(config, rank)
+        torchrun.prepare(config, rank)
     run = _keeping_run(config, plan)
     _open(config, run)
     run.announced += plan.announced

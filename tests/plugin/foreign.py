@@ -22,7 +22,7 @@ MEASURES = """
 NOBODY_ELSE = """
     import time
     from pytest_roofline.measuring import rounds
-    from pytest_roofline.measuring.telemetry import Reading
+    from pytest_roofline.measuring.host_telemetry import Reading
 
     class Alone:
         missing = {}

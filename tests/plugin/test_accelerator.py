@@ -13,8 +13,7 @@ import torch
 
 from pytest_roofline.device import instruments as device_instruments
 from pytest_roofline.device.device_memory import peak_memory, release, reset_peak
-from pytest_roofline.device.nvml import NoNvml
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown, NoNvml
 from pytest_roofline.roofs import kernels as roofs
 from roofline.schema.record import Memory
 from tests.plugin.fake_nvml import FakeNvml

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline import bench
-from pytest_roofline.device.state import DeviceState
+from pytest_roofline.device.nvml import DeviceState
 from pytest_roofline.device.system import System
 from pytest_roofline.measuring import Measured
 from pytest_roofline.profilers.perf_stat import PerfStat

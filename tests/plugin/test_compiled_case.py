@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch._dynamo import config
 
 from pytest_roofline import bench
+from pytest_roofline.missing import unexplained
 from pytest_roofline.proof import passes
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import ReadyBatches, Step, Workload
 from roofline.schema.record import Check, Record
-from roofline.schema.unexplained import unexplained
 from tests.plugin.fake_run import STEP_S, WINDOW, run_on, timing_of, workload_of
 from tests.plugin.measuring.fakes import Lab
 

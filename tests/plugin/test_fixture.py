@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pytest_roofline.missing import unexplained
 from roofline.schema.record import KEY
 from roofline.schema.record_json import from_json
 from roofline.schema.session import Machine
-from roofline.schema.unexplained import unexplained
 from tests.plugin.foreign import MEASURES, QUICK, records, results
 
 

@@ -16,8 +16,7 @@ from typing import IO
 import pytest
 
 from pytest_roofline.ab.turns import OtherSide, Turns
-from pytest_roofline.config import change_options, options_of, spelled
-from pytest_roofline.items import case_name, deselect, uses_roofline
+from pytest_roofline.config import case_name, change_options, deselect, options_of, spelled, uses_roofline
 from pytest_roofline.rerun import end_with_parent, not_ours
 from pytest_roofline.session.run import run_of
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Begin, Channel, Closed, Hello, Unreadable

@@ -15,7 +15,7 @@ from pytest_roofline.complexity.fake import fake_model, fake_workload
 from pytest_roofline.complexity.layers import Forward, forward_by_layer
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import tensors_in
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.step_memory import stored_byte
 from pytest_roofline.missing import reason_of
 from pytest_roofline.workload import precision as precisions

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from pytest_roofline.complexity import project
 from pytest_roofline.settings import whole
-from pytest_roofline.workload.models import ModelSpec, Registry, UnknownModel
+from pytest_roofline.workload.models import ModelSpec, UnknownModel
+from pytest_roofline.workload.models.registry import ProjectError, registry_of
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.cli.console import tell
 from roofline.cli.output import emit
@@ -150,9 +150,9 @@ def _specs(names: list[str]) -> list[ModelSpec]:
     if not names:
         raise click.UsageError("--model names no model: give one or more, such as resnet50,vgg16")
     try:
-        registry: Registry = project.registry(Path.cwd())
+        registry = registry_of(Path.cwd())
         return [registry.find(name) for name in dict.fromkeys(names)]
-    except (UnknownModel, project.ProjectError) as error:
+    except (UnknownModel, ProjectError) as error:
         raise click.UsageError(str(error)) from error
 
 

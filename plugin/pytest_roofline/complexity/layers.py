@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pytest_roofline.counting.calls import has_storage, tensors_in
 from pytest_roofline.counting.counter import CountingMode, Trace
-from pytest_roofline.counting.matrix_operations import Tf32
+from pytest_roofline.counting.flop.matrix_operations import Tf32
 from pytest_roofline.counting.step_work import uncovered_in
 from roofline.schema.record import Uncovered
 

@@ -18,7 +18,7 @@ from torch.utils.flop_counter import flop_registry
 
 from pytest_roofline.counting.calls import Call, bind, bind_higher_order, dtype_name, has_storage, tensors_in
 from pytest_roofline.counting.dispatch import LeafMode, compiling_nothing, leaf_name, may_work
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS, Tf32
 from pytest_roofline.counting.operation_cost import CountedOperation, counted_operation
 from pytest_roofline.counting.step_memory import SavedTensors, gradient_byte
 from pytest_roofline.counting.traffic import Storages, traffic_of

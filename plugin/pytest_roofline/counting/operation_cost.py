@@ -16,17 +16,17 @@ from typing import Literal
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from pytest_roofline.counting.attention import FUSED_LAYERS
 from pytest_roofline.counting.calls import Call, dtype_name, has_storage, shape_text, tensors_in
-from pytest_roofline.counting.matrix_operations import (
+from pytest_roofline.counting.flop.attention import FUSED_LAYERS
+from pytest_roofline.counting.flop.matrix_operations import (
     COMPLEX_PRODUCT,
     MATRIX_OPERATIONS,
     MatrixOperation,
     Tf32,
     may_run_as_winograd,
 )
-from pytest_roofline.counting.sparse import FLOP as SPARSE_FLOP
-from pytest_roofline.counting.sparse import is_sparse, packed
+from pytest_roofline.counting.flop.sparse import FLOP as SPARSE_FLOP
+from pytest_roofline.counting.flop.sparse import is_sparse, packed
 from pytest_roofline.counting.traffic import Traffic
 
 Kind = Literal[

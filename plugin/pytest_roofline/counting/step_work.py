@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pytest_roofline.counting.counter import Trace, run_counted
-from pytest_roofline.counting.matrix_operations import Tf32
+from pytest_roofline.counting.flop.matrix_operations import Tf32
 from pytest_roofline.counting.operation_cost import CountedOperation
 from pytest_roofline.counting.step_memory import (
     PeakMode,

@@ -38,7 +38,7 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from pytest_roofline.counting.calls import Call, has_storage, held_in, is_dense
-from pytest_roofline.counting.sparse import is_sparse
+from pytest_roofline.counting.flop.sparse import is_sparse
 
 Interval = tuple[int, int]
 Location = tuple[int, int, int]

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_roofline.device import cgroup, cpu_frequency, cpus
+from pytest_roofline.device import cgroup, cpus
 from pytest_roofline.device.instruments import nvml_of
 from pytest_roofline.device.nvml import NoNvml, Nvml
 from pytest_roofline.device.selection import KINDS, DeviceError
@@ -45,7 +45,7 @@ def describe_machine(device: torch.device, label: str | None) -> Machine:
         "cgroup_cpu_quota_cpus": cgroup.quota_cpus(),
         "container": System.here().container is not None if sys.platform.startswith("linux") else None,
         "cpu_governor": None,
-        **cpu_frequency.settings(cpus.affinity()),
+        **cpus.frequency_settings(cpus.affinity()),
         "power_limit_w": nvml.power_limit_w() if nvml else None,
         **cpus.variables((*cpus.VARIABLES, *cpus.INSTRUCTIONS)),
     }

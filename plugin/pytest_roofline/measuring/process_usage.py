@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_roofline.device.cgroup import held_back_s
-from pytest_roofline.measuring.telemetry import PROC
+from pytest_roofline.measuring.host_telemetry import PROC
 from roofline.schema.record import Process
 from roofline.text.units import scaled
 

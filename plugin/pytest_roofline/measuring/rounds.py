@@ -14,8 +14,8 @@ from itertools import repeat
 from typing import TypeVar
 
 from pytest_roofline.device.instruments import Instruments
-from pytest_roofline.device.state import DeviceState, HeldDown
-from pytest_roofline.measuring.telemetry import HostTelemetry
+from pytest_roofline.device.nvml import DeviceState, HeldDown
+from pytest_roofline.measuring.host_telemetry import HostTelemetry
 
 __tracebackhide__ = True  # Where a model fails, pytest shows its frames and not these.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.measuring.disturbance import disturbances
 from pytest_roofline.measuring.plan import Plan
 from pytest_roofline.measuring.rounds import Round

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_roofline.device import cpus
 from pytest_roofline.measuring.rounds import Alone, Clock, Round
-from pytest_roofline.parallel.launch import Place
+from pytest_roofline.parallel.torchrun import Place
 from roofline.schema.record import Check, CheckStatus, Flag
 
 if TYPE_CHECKING:

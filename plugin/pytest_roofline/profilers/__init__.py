@@ -2,5 +2,5 @@
 
 In comes what a case's step is and where a program may be; out come what it counted, or why it can't be used here and
 what helps: each check answers with a `diagnosis.Diagnosis`. `tools` finds the programs, `profiler_access` tries them
-before any test. `doctor` is the command that shows what `doctor_checks` finds; `torch_report` tells it of torch.
+before any test. `doctor` is the command that looks at the whole machine; `torch_report` tells it of torch.
 """

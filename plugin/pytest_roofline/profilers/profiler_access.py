@@ -14,7 +14,7 @@ from pytest_roofline.device.system import PERFMON, SYS_ADMIN, Ended, System
 from pytest_roofline.profilers import tools
 from pytest_roofline.profilers.diagnosis import Diagnosis
 from pytest_roofline.profilers.ncu import probe_kernel
-from pytest_roofline.profilers.ncu.status import ALLOW_IN_WINDOWS, judge, permission_remedy
+from pytest_roofline.profilers.ncu.ncu_run import ALLOW_IN_WINDOWS, judge, permission_remedy
 
 PROBE_S = 20.0
 """Time in which ncu has to count one kernel."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_roofline.measuring.disturbance import disturbances
+from pytest_roofline.measuring.host_telemetry import HostTelemetry
 from pytest_roofline.measuring.rounds import Stopwatch
-from pytest_roofline.measuring.telemetry import HostTelemetry
 from pytest_roofline.roofs import kernels as roofs
 from roofline.schema.record import Device, Record
 from roofline.schema.session import Roof

@@ -1,4 +1,4 @@
-"""The roofs that were measured on a machine, kept for later runs in the user's cache folder."""
+"""The roofs that were measured on a machine before: kept in the user's cache folder, and in earlier results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_roofline.device.cpus import INSTRUCTIONS
+from roofline.files.decoding import ReadError
 from roofline.files.writing import write_text
+from roofline.results import journal
+from roofline.results.reader import read_file
 from roofline.schema.amounts import usable
 from roofline.schema.record_json import RecordError, from_json, to_json
 from roofline.schema.session import Machine, Roof, Session
@@ -123,3 +126,28 @@ class KeptRoofs:
     def _error(self, verb: str, error: OSError) -> CacheError:
         why = error.strerror or error
         return CacheError(f"can't {verb} {self.path}: {why}. Set {VARIABLE} to a folder that can be written.")
+
+
+def last_roofs(folder: Path, here: Machine) -> tuple[Roof, ...]:
+    """Every roof as it was measured last on a machine of the same `key_of`, marked with the file it stands in.
+
+    What was measured under a profiler is no roof of the machine, and a link is one of the ranks that measured it.
+    """
+    key = key_of(here)
+    found: dict[tuple[str, str], Roof] = {}
+    try:
+        paths = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
+    except OSError:
+        return ()  # `ResultsFile` says what is wrong with the folder
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        try:
+            result = read_file(path)
+        except ReadError:
+            continue  # another tool's file, or one that is still empty
+        machine, session = result.machine, result.session
+        if machine is None or session is None or key_of(machine) != key or result.is_profiled:
+            continue
+        for roof in session.roofs:
+            if roof.source == "measured" and roof.kind != "link" and roof.from_file is None and usable(roof.value):
+                found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
+    return tuple(found.values())

@@ -2,6 +2,6 @@
 
 `hooks` and `outcomes` connect a `run` to pytest, `results_file` writes its file, `progress` shows how far it is,
 `resume` goes on with it, `shard` chooses its part of the cases, `case_timeout` ends it in a case that hangs, and
-`asserted_bounds` holds it against what is expected by `expected_bounds`. The folder `gating` repeats it and compares it
-with a baseline; it imports nothing from here.
+`expected_bounds` holds its cases against what is expected of them. The folder `gating` repeats it and compares it with
+a baseline; it imports nothing from here.
 """

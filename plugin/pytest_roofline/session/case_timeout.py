@@ -15,8 +15,7 @@ from typing import Literal
 
 import pytest
 
-from pytest_roofline.config import options_of, spelled
-from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.config import case_name, options_of, spelled, uses_roofline
 from pytest_roofline.session.run import Run
 
 GRACE_S = 15.0

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.config import spelled
-from pytest_roofline.items import uses_roofline
-from pytest_roofline.session.asserted_bounds import not_held
+from pytest_roofline.config import spelled, uses_roofline
+from pytest_roofline.session.expected_bounds import not_held
 from pytest_roofline.session.results_file import ResultsError, with_short_parameters
 from pytest_roofline.session.run import Run, new_rows
 from roofline.schema.record import KEY

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_roofline.config import case_name, uses_roofline
 from pytest_roofline.device.device_memory import is_out_of_memory, release
-from pytest_roofline.items import case_name, uses_roofline
-from pytest_roofline.session.asserted_bounds import NotAsExpected
+from pytest_roofline.session.expected_bounds import NotAsExpected
 from pytest_roofline.session.run import Run
 
 NOT_CALLED = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
-from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.config import case_name, uses_roofline
 from roofline.schema.session import SessionSet
 from roofline.text.printable import printable
 from roofline.text.units import counted, percent, significant

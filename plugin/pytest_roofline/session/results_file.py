@@ -11,23 +11,20 @@ import reprlib
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_roofline.measuring.plan import Measured
-from pytest_roofline.roofs.stored import key_of
 from pytest_roofline.workload.own_model import Scalar, scalar
-from roofline.files.decoding import ReadError
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
-from roofline.results.reader import read_file
-from roofline.schema.amounts import usable
 from roofline.schema.record import KEY, Case
 from roofline.schema.record_json import strict
-from roofline.schema.session import Machine, Roof
+
+if TYPE_CHECKING:
+    pass
 
 
 class ResultsError(RuntimeError):
@@ -238,26 +235,9 @@ def commit_of(commit_info: Mapping[str, Any]) -> str:
     return commit[:8] + ("-dirty" if commit_info.get("dirty") else "")
 
 
-def last_roofs(folder: Path, here: Machine) -> tuple[Roof, ...]:
-    """Every roof as it was measured last on a machine of the same `key_of`, marked with the file it stands in.
+_ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")
 
-    What was measured under a profiler is no roof of the machine, and a link is one of the ranks that measured it.
-    """
-    key = key_of(here)
-    found: dict[tuple[str, str], Roof] = {}
-    try:
-        paths = [*folder.glob("*/*.json"), *folder.glob(f"*/*{journal.SUFFIX}")]
-    except OSError:
-        return ()  # `ResultsFile` says what is wrong with the folder
-    for path in sorted(paths, key=lambda path: path.name, reverse=True):
-        try:
-            result = read_file(path)
-        except ReadError:
-            continue  # another tool's file, or one that is still empty
-        machine, session = result.machine, result.session
-        if machine is None or session is None or key_of(machine) != key or result.is_profiled:
-            continue
-        for roof in session.roofs:
-            if roof.source == "measured" and roof.kind != "link" and roof.from_file is None and usable(roof.value):
-                found.setdefault((roof.kind, roof.name), replace(roof, from_file=path.name))
-    return tuple(found.values())
+
+def without_folders(text: str) -> str:
+    """A text without the machine's folders, for a file that is published: of an absolute path only the last part."""
+    return _ABSOLUTE_PATH.sub(lambda path: re.split(r"[/\\]", path[0].rstrip("/\\"))[-1], text)

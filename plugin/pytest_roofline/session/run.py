@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
 
 from pytest_roofline.device.device_memory import release
 from pytest_roofline.device.host import describe_machine
-from pytest_roofline.device.instruments import instruments
-from pytest_roofline.measuring.rounds import Alone
+from pytest_roofline.device.instruments import Instruments, instruments
+from pytest_roofline.measuring.plan import Measured, Pace
+from pytest_roofline.measuring.rounds import Alone, Clock, Step
 from pytest_roofline.options import Options, shaping
 from pytest_roofline.roofs import required
 from pytest_roofline.roofs.kernels import RoofPlan, now
 from pytest_roofline.roofs.run_roofs import RunRoofs
+from pytest_roofline.roofs.stored import last_roofs
 from pytest_roofline.session import results_file
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating.baseline import Baseline, verdict
 from pytest_roofline.session.resume import Earlier, died
 from pytest_roofline.workload.precision import PRECISIONS
+from pytest_roofline.workload.step import Workload
 from roofline.results import journal
-from roofline.schema.record import KEY, Counters, Flag, Record
+from roofline.schema.record import KEY, Case, Counters, Flag, HostCounters, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import Machine, NotMeasured, Outcome, Roof, Session, SessionSet, Shard
 
@@ -34,8 +36,39 @@ if TYPE_CHECKING:
     import torch
 
     from pytest_roofline.session.expected_bounds import SuiteBounds
-    from pytest_roofline.session.interfaces import CountsEvents, CountsStep, TakesTurns
     from pytest_roofline.session.progress import Progress
+
+
+class TakesTurns(Protocol):
+    """Lets the rounds of a case take turns with those of another process."""
+
+    last: bool
+    """Whether the model won't be built anew after this: then it is proven."""
+
+    def pace(self, case: Case) -> Pace:
+        """When the rounds of a case may be taken."""
+        ...
+
+    def slowed(self, step: Step, instruments: Instruments, clock: Clock) -> Step:
+        """The step, longer by as much as a trial of the alarm asks for."""
+        ...
+
+
+class CountsStep(Protocol):
+    """Takes one step of a workload for its hardware counters."""
+
+    def take(self, workload: Workload, case: str) -> NoReturn:
+        """Take it, and end the test."""
+        ...
+
+
+class CountsEvents(Protocol):
+    """Counts events of a case's steps on the host's cores."""
+
+    def count(self, step: Step, measured: Measured, instruments: Instruments) -> HostCounters:
+        """Take more steps than were timed, and count during them."""
+        ...
+
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """The session's run, in pytest's stash."""
@@ -139,7 +172,7 @@ class Run:
         folder = self.options.results
         if folder is None:
             return
-        self.roofs.earlier = results_file.last_roofs(folder, self.machine)
+        self.roofs.earlier = last_roofs(folder, self.machine)
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
         self.results_path = self.file.path
 
@@ -175,7 +208,9 @@ class Run:
         )
         with self.alone(), self._showing_roofs():
             measured = required.measure(names, equipment, beside)
-        return replace(measured, missing={name: without_folders(why) for name, why in measured.missing.items()})
+        return replace(
+            measured, missing={name: results_file.without_folders(why) for name, why in measured.missing.items()}
+        )
 
     def sample_roofs(self) -> None:
         """Take one more sample of every roof this run measures."""
@@ -211,8 +246,8 @@ class Run:
         :param missing: why values of them are None, by their names, where their reason doesn't say it.
         """
         record = from_json(Record, stats.extra_info[KEY], stats.fullname)
-        reason = None if counters.reason is None else without_folders(counters.reason)
-        whys = {f"counters.{name}": without_folders(why) for name, why in missing.items()}
+        reason = None if counters.reason is None else results_file.without_folders(counters.reason)
+        whys = {f"counters.{name}": results_file.without_folders(why) for name, why in missing.items()}
         stats.extra_info[KEY] = to_json(
             replace(record, counters=replace(counters, reason=reason), missing={**record.missing, **whys})
         )
@@ -225,7 +260,7 @@ class Run:
             not_measured=tuple(self.not_measured),
             wall_s=self.clock() - self._started,
             measuring_s=self.measuring_s,
-            arguments=tuple(without_folders(argument) for argument in self._arguments),
+            arguments=tuple(results_file.without_folders(argument) for argument in self._arguments),
             notes=self._notes,
             noted=dict(self.options.note),
             set=self._place,
@@ -301,7 +336,7 @@ class Run:
 
         :param test: the test's full name, as pytest-benchmark has it.
         """
-        entry = NotMeasured(id=case, outcome=outcome, reason=without_folders(reason))
+        entry = NotMeasured(id=case, outcome=outcome, reason=results_file.without_folders(reason))
         self.give_up(entry)
         # The last one: a test that is run again has a result for each time.
         stats = next((stats for stats in reversed(self.stats) if stats.fullname == test), None)
@@ -327,11 +362,3 @@ class Run:
 def new_rows(records: Sequence[Any], seen: Sequence[Any]) -> list[int]:
     """Find the places of records that were added, or replaced, since some were seen."""
     return [place for place, record in enumerate(records) if place >= len(seen) or record is not seen[place]]
-
-
-_ABSOLUTE_PATH = re.compile(r"""(?<![\w.)/])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\'":,=()]+)+[/\\]?""")
-
-
-def without_folders(text: str) -> str:
-    """A text without the machine's folders, for a file that is published: of an absolute path only the last part."""
-    return _ABSOLUTE_PATH.sub(lambda path: re.split(r"[/\\]", path[0].rstrip("/\\"))[-1], text)

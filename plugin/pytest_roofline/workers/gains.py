@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.items import uses_roofline
-from pytest_roofline.session.asserted_bounds import NotAsExpected, assert_bounds
+from pytest_roofline.config import uses_roofline
+from pytest_roofline.session.expected_bounds import NotAsExpected, assert_bounds
 from pytest_roofline.session.results_file import dumps, with_short_parameters
 from pytest_roofline.session.run import Run, new_rows
 from roofline.schema.record import KEY, Record

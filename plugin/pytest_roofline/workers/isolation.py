@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.config import temporary_folder
+from pytest_roofline.config import case_name, temporary_folder, uses_roofline
 from pytest_roofline.device.system import Ended, run_program
-from pytest_roofline.items import case_name, uses_roofline
 from pytest_roofline.rerun import arguments_of, environment_of, signal_of, started_as
 from pytest_roofline.session.case_timeout import Lost, how_lost
 from pytest_roofline.session.run import Run

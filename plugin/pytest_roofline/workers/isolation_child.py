@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.items import deselect
+from pytest_roofline.config import deselect
 from pytest_roofline.rerun import (
     ONE_TEST_OFF,
     end_with_parent,

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.items import case_name, uses_roofline
+from pytest_roofline.config import case_name, uses_roofline
 from pytest_roofline.workers.role import Role
 
 _KEPT_S = 10.0

@@ -13,9 +13,9 @@ import pytest
 
 from pytest_roofline.config import disabled, options_of, spelled, temporary_folder
 from pytest_roofline.device import cpus
+from pytest_roofline.workers.device_shares import Places, automatic
 from pytest_roofline.workers.role import KEY, ROLE, Role
 from pytest_roofline.workers.shared_folder import ForWorkers, PlannedTests, tell_kept
-from pytest_roofline.workers.shares import Places, automatic
 
 if TYPE_CHECKING:
     from pytest_roofline.session.hooks import SessionHooks

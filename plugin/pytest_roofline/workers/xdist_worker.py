@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_roofline.config import uses_roofline
 from pytest_roofline.device.device_memory import release
-from pytest_roofline.items import uses_roofline
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
 from pytest_roofline.workers.machine_lock import MachineLock

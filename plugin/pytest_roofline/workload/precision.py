@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.counting.matrix_operations import Tf32
+    from pytest_roofline.counting.flop.matrix_operations import Tf32
 
 Fp32Mode = Literal["ieee", "tf32"]
 
@@ -131,7 +131,7 @@ def tf32_in_use(device: torch.device) -> Tf32:
     """Tell how torch's switches stand now, for the device."""
     import torch
 
-    from pytest_roofline.counting.matrix_operations import Tf32
+    from pytest_roofline.counting.flop.matrix_operations import Tf32
 
     if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) < (8, 0):
         return Tf32()

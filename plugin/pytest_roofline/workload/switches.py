@@ -1,4 +1,4 @@
-"""Torch's switches (precision, cuDNN, determinism, NVTX): set for a measurement, and put back after it."""
+"""Torch's switches (precision, cuDNN, determinism, NVTX, CUDA's profiler): set for a while, and put back after it."""
 
 from __future__ import annotations
 
@@ -64,3 +64,24 @@ def nvtx_range(name: str) -> Iterator[None]:
         yield
     finally:
         torch.cuda.nvtx.range_pop()
+
+
+@contextmanager
+def profiled_range(device: torch.device, name: str) -> Iterator[None]:
+    """cudaProfilerStart, an NVTX range of this name, and the end of all work in it before cudaProfilerStop.
+
+    What was launched before has ended when it begins. Elsewhere than on CUDA there is no such switch: nothing happens.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    import torch
+
+    torch.cuda.synchronize(device)
+    torch.cuda.profiler.start()
+    try:
+        with nvtx_range(name):
+            yield
+            torch.cuda.synchronize(device)
+    finally:
+        torch.cuda.profiler.stop()

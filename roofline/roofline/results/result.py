@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from roofline.schema.benchmark_stats import Stats
 from roofline.schema.record import Record
-from roofline.schema.round_statistics import Stats
 from roofline.schema.session import Machine, Session
 from roofline.text.units import minute, some_of
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from roofline.schema.amounts import usable
+from roofline.schema.benchmark_stats import Stats
 from roofline.schema.record import Flag, Record, Rounds, Timing
-from roofline.schema.round_statistics import Stats
 from roofline.timing.margin import estimator_of
 
 LEAST_QUIET_SHARE = 0.5

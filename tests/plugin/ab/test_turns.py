@@ -14,8 +14,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from pytest_roofline.ab.slowdown import Slowed
-from pytest_roofline.ab.turns import OtherSide, Turns, loaded_files
+from pytest_roofline.ab.turns import OtherSide, Slowed, Turns, loaded_files
 from roofline.ab.messages import Agreed, Begin, Channel, Done, Enough, Next, Ready, Took, Turn
 from roofline.schema.record import Case
 from tests.plugin.measuring.fakes import Lab, a_round

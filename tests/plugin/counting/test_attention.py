@@ -19,7 +19,7 @@ from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS
 
 KNOWN = 12_582_912
 """Scaled dot product attention of (1, 12, 64, 64) with itself: 2 x 2 x 12 x 64 x 64 x 64."""

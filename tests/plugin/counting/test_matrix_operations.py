@@ -16,7 +16,7 @@ from torch.utils.flop_counter import flop_registry, register_flop_formula
 
 from pytest_roofline.counting import Counted, count_step
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS, Tf32
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS, Tf32
 
 
 def square(*sizes: int) -> torch.Tensor:

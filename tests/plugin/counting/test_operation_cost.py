@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pytest_roofline.counting import Counted, count_step
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS
 from pytest_roofline.counting.operation_cost import _KINDS, _NAMES, Kind, kind_of, spellings
 
 IMAGE = torch.randn(2, 4, 6, 6)

@@ -13,7 +13,7 @@ from torch import nn
 
 from pytest_roofline.counting import count_step
 from pytest_roofline.counting.calls import Call
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS
 
 GATES = {nn.RNN: 1, nn.GRU: 3, nn.LSTM: 4}
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_roofline import bench
 from pytest_roofline.device import cpus
-from pytest_roofline.device.cpu_frequency import settings
+from pytest_roofline.device.cpus import frequency_settings
 from tests.plugin.fake_run import WINDOW, run_on, workload
 from tests.plugin.measuring.fakes import Lab
 
@@ -103,7 +103,7 @@ def test_what_is_set(tmp_path: Path) -> None:
     )
     (tmp_path / "cpufreq").mkdir()
     (tmp_path / "cpufreq" / "boost").write_text("0\n")
-    assert settings({0}, tmp_path) == {
+    assert frequency_settings({0}, tmp_path) == {
         "cpu_governor": "performance",
         "cpu_frequency_driver": "acpi-cpufreq",
         "cpu_scaling_least_hz": 1.5e9,
@@ -118,7 +118,8 @@ def test_cpus_that_differ(tmp_path: Path) -> None:
     _cpu(tmp_path, 0, scaling_governor="powersave", scaling_max_freq="3000000")
     _cpu(tmp_path, 1, scaling_governor="performance", scaling_max_freq="2000000")
     _cpu(tmp_path, 2, scaling_governor="ondemand", scaling_max_freq="1000000")
-    assert settings({0, 1}, tmp_path) == {"cpu_governor": "performance, powersave", "cpu_scaling_most_hz": 2e9}
+    found = frequency_settings({0, 1}, tmp_path)
+    assert found == {"cpu_governor": "performance, powersave", "cpu_scaling_most_hz": 2e9}
 
 
 @pytest.mark.parametrize(("no_turbo", "boost"), [("1", False), ("0", True)])
@@ -126,11 +127,11 @@ def test_intel_says_it_the_other_way_round(tmp_path: Path, no_turbo: str, boost:
     """``no_turbo``."""
     (tmp_path / "intel_pstate").mkdir()
     (tmp_path / "intel_pstate" / "no_turbo").write_text(no_turbo + "\n")
-    assert settings({0}, tmp_path) == {"cpu_boost": boost}
+    assert frequency_settings({0}, tmp_path) == {"cpu_boost": boost}
 
 
 def test_a_virtual_machine_tells_nothing(tmp_path: Path) -> None:
     """Neither does a file that can't be read as what it should be."""
-    assert settings({0, 1}, tmp_path) == {}
+    assert frequency_settings({0, 1}, tmp_path) == {}
     _cpu(tmp_path, 0, scaling_governor="<unknown>", scaling_max_freq="<unsupported>", scaling_driver="")
-    assert settings({0}, tmp_path) == {}
+    assert frequency_settings({0}, tmp_path) == {}

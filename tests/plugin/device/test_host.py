@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pytest_roofline.device import cgroup, cpu_frequency, cpus, host
+from pytest_roofline.device import cgroup, cpus, host
 from roofline.schema.record import Device
 
 GPU = Device(kind="cuda", name="NVIDIA H200", index=0, memory_byte=150 * 10**9, compute_capability="9.0")
@@ -100,12 +100,12 @@ def test_how_clocks_are_set_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         return {"cpu_governor": "powersave", "cpu_boost": False}
 
     monkeypatch.setattr(cpus, "affinity", lambda: frozenset({1, 3}))
-    monkeypatch.setattr(cpu_frequency, "settings", told)
+    monkeypatch.setattr(cpus, "frequency_settings", told)
     found = host.describe_machine(torch.device("cpu"), None)
     assert asked == [frozenset({1, 3})]
     assert (found.limits["cpu_governor"], found.limits["cpu_boost"]) == ("powersave", False)
     assert "limits.cpu_governor" not in found.missing
-    monkeypatch.setattr(cpu_frequency, "settings", lambda _: {})
+    monkeypatch.setattr(cpus, "frequency_settings", lambda _: {})
     found = host.describe_machine(torch.device("cpu"), None)
     assert found.limits["cpu_governor"] is None
     assert "no cpufreq" in found.missing["limits.cpu_governor"]

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from pytest_roofline.device.nvml import POWER_CAP, SLOWDOWNS, NoNvml, Nvml, held_down, open_nvml
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import POWER_CAP, SLOWDOWNS, DeviceState, HeldDown, NoNvml, Nvml, held_down, open_nvml
 from tests.plugin.fake_nvml import FakeNvml
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_roofline.device.rapl import Rapl
+from pytest_roofline.device.instruments import Rapl
 
 
 def _zone(folder: Path, zone: str, name: str, energy_uj: int | str, wraps_at: int = 10**9) -> Path:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pytest_roofline.device import host, instruments, selection
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.device.selection import DeviceError, Wanted
-from pytest_roofline.device.state import DeviceState, HeldDown
 
 
 @pytest.mark.parametrize(

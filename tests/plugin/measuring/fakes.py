@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.measuring import Measured, Plan, measure
+from pytest_roofline.measuring.host_telemetry import Reading
 from pytest_roofline.measuring.rounds import Round, Stopwatch
-from pytest_roofline.measuring.telemetry import Reading
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan
+from pytest_roofline.measuring.host_telemetry import Reading
 from pytest_roofline.measuring.plan import SoFar
-from pytest_roofline.measuring.telemetry import Reading
 from roofline.timing.margin import UNSEEN_S
 from tests.plugin.measuring.fakes import Lab
 

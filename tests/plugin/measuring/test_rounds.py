@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.device.state import DeviceState, HeldDown
+from pytest_roofline.device.nvml import DeviceState, HeldDown
 from pytest_roofline.measuring import Plan
 from pytest_roofline.measuring.rounds import single_steps
 from tests.plugin.measuring.fakes import Lab

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_roofline.parallel.launch import Place, place, several
 from pytest_roofline.parallel.ranks import _Own, checks_of_all, flags_of_all, together
+from pytest_roofline.parallel.torchrun import Place, place, several
 from roofline.schema.record import Check, Flag
 from tests.plugin.measuring.fakes import a_round
 

@@ -18,7 +18,7 @@ import torch
 from click.testing import CliRunner, Result
 
 from pytest_roofline.device import cgroup, cpus, nvml
-from pytest_roofline.device.state import DeviceState
+from pytest_roofline.device.nvml import DeviceState
 from pytest_roofline.device.system import Ended, System
 from pytest_roofline.profilers import torch_report
 from pytest_roofline.profilers.doctor import doctor
@@ -388,7 +388,7 @@ def test_here() -> None:
 
 def test_it_loads_neither_torch_nor_pytest_to_begin_with() -> None:
     """It runs where there is no torch, and in a torch that can't be loaded."""
-    code = "import pytest_roofline.profilers.doctor, pytest_roofline.profilers.doctor_checks"
+    code = "import pytest_roofline.profilers.doctor, pytest_roofline.profilers.doctor"
     assert packages(loaded_by(code)) & {"torch", "pytest", "numpy", "rich"} == set()
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from pytest_roofline.ab import worker
 from pytest_roofline.config import options_of
 from pytest_roofline.device.instruments import CpuInstruments
-from pytest_roofline.measuring.telemetry import Reading
+from pytest_roofline.measuring.host_telemetry import Reading
 from pytest_roofline.profilers.ncu import child as ncu_child
 from pytest_roofline.profilers.ncu.child_request import StepRequest
 from pytest_roofline.roofs import kernels as roofs

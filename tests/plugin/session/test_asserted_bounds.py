@@ -13,7 +13,7 @@ import torch
 
 from pytest_roofline import start
 from pytest_roofline.device.host import describe_machine
-from pytest_roofline.session import asserted_bounds, expected_bounds
+from pytest_roofline.session import expected_bounds
 from pytest_roofline.session.run import Run
 from pytest_roofline.workers.shared_folder import PlannedTests
 from roofline.cli import program
@@ -337,10 +337,10 @@ def _stats(record: Record, test: str) -> Any:
 MARKER = Expected(bound="compute", source="marker")
 
 
-def _failure(*stats: Any) -> pytest.ExceptionInfo[asserted_bounds.NotAsExpected]:
+def _failure(*stats: Any) -> pytest.ExceptionInfo[expected_bounds.NotAsExpected]:
     record = build.record(expected=(MARKER,))
-    with pytest.raises(asserted_bounds.NotAsExpected) as caught:
-        asserted_bounds.assert_bounds(_run(list(stats) or [_stats(record, "a")], {}), record, "a")
+    with pytest.raises(expected_bounds.NotAsExpected) as caught:
+        expected_bounds.assert_bounds(_run(list(stats) or [_stats(record, "a")], {}), record, "a")
     return caught
 
 
@@ -353,8 +353,8 @@ def test_a_failure_begins_with_what_is_wrong() -> None:
     run = _run([_stats(record, "a")], {"a": (entry,)})
     roofs = (*build_points.roofs(0.03), build.roof("latency", "launch", 1e-5))
     run.session = lambda: build.session(roofs=roofs)  # type: ignore[method-assign]
-    with pytest.raises(asserted_bounds.NotAsExpected) as caught:
-        asserted_bounds.assert_bounds(run, record, "a")
+    with pytest.raises(expected_bounds.NotAsExpected) as caught:
+        expected_bounds.assert_bounds(run, record, "a")
     text = caught.exconly()
     assert text.startswith("NotAsExpected: compute-bound, not memory-bound; 10.0 % of its roof, not 90 %: measured,")
     assert " (e.toml:1)." in " ".join(text.split())
@@ -394,8 +394,8 @@ def test_the_rows_of_the_model_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(judging, "check_results", check)
     run = _run(stats, {})
-    with pytest.raises(asserted_bounds.NotAsExpected):
-        asserted_bounds.assert_bounds(run, record, "a")
+    with pytest.raises(expected_bounds.NotAsExpected):
+        expected_bounds.assert_bounds(run, record, "a")
     (result,) = judged
     records = {row.fullname: row.record for row in result.benchmarks if row.record is not None}
     assert {test: one.timing and one.timing.step_time_s for test, one in records.items()} == {"a": 0.2, "small": 0.1}
@@ -409,9 +409,9 @@ def test_beside_this_machine_s_own_entries_a_namesake_s_ask_nothing() -> None:
     namesake = Expected(bound="compute", case=record.case.id, fingerprint="far", source="e.toml:1")
     own = Expected(bound="compute", case="vgg*", fingerprint=build.machine().fingerprint, source="e.toml:5")
     run = _run([_stats(record, "a")], {"a": (namesake, own)})
-    asserted_bounds.assert_bounds(run, record, "a")
+    expected_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 0
     run = _run([_stats(record, "a")], {"a": (namesake,)})
-    with pytest.raises(asserted_bounds.NotAsExpected, match=r"^not evaluable: "):
-        asserted_bounds.assert_bounds(run, record, "a")
+    with pytest.raises(expected_bounds.NotAsExpected, match=r"^not evaluable: "):
+        expected_bounds.assert_bounds(run, record, "a")
     assert run.asserted == 1

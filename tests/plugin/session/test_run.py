@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_roofline.session.run import without_folders
+from pytest_roofline.session.results_file import without_folders
 
 
 @pytest.mark.parametrize(

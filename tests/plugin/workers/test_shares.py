@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pytest_roofline.device.selection import DeviceError, Wanted
-from pytest_roofline.workers import shares as module
-from pytest_roofline.workers.shares import Places, automatic, shares
+from pytest_roofline.workers import device_shares as module
+from pytest_roofline.workers.device_shares import Places, automatic, shares
 
 CPU = Wanted("cpu")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pytest_roofline.counting.matrix_operations import Tf32
+from pytest_roofline.counting.flop.matrix_operations import Tf32
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_roofline.counting import Counted
 from pytest_roofline.counting.dispatch import compiling_nothing
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS
 from pytest_roofline.counting.step_work import Leaf
 from pytest_roofline.missing import reason_of
 from pytest_roofline.profilers.kineto.attribution import (

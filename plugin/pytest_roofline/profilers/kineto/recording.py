@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from torch.autograd.profiler import record_function
 
 from pytest_roofline.counting.dispatch import LeafMode, leaf_name, may_work
-from pytest_roofline.counting.matrix_operations import MATRIX_OPERATIONS
+from pytest_roofline.counting.flop.matrix_operations import MATRIX_OPERATIONS
 from roofline.text.units import some_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pathlib import Path
 from pytest_roofline.profilers.diagnosis import Status
 from pytest_roofline.profilers.ncu import counter_reading, unit_check
 from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
-from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
-from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
+from pytest_roofline.profilers.ncu.ncu_run import NO_METRIC_REMEDY, Ncu, NotCounted, Ran
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.counters.quantities import byte_metrics, flop_metrics
 from roofline.files.writing import private_folder

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_roofline.items import case_name, deselect
+from pytest_roofline.config import case_name, deselect
 from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest, request_of
 from pytest_roofline.rerun import ONE_TEST_OFF, repeat_one_test, switch_off
 
@@ -137,8 +137,8 @@ def count_step(workload: Workload, case: str) -> str | None:
     :param case: the name of the NVTX range.
     :returns: why the step is not the one to count; None where it is.
     """
-    from pytest_roofline.profilers.ncu.profiled_range import profiled_range
     from pytest_roofline.workload.step import Step
+    from pytest_roofline.workload.switches import profiled_range
 
     step = Step(workload)
     warm_up(step, step.scale)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_roofline.profilers.ncu.profiled_range import profiled_range
 from pytest_roofline.workload.precision import PRECISIONS, applied
+from pytest_roofline.workload.switches import profiled_range
 
 if TYPE_CHECKING:
     import torch

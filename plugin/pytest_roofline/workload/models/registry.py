@@ -1,11 +1,18 @@
-"""From a name to a model: the project's own, torchvision's, ``timm:NAME`` and ``hf:MODEL_TYPE``."""
+"""Find models by name: the project's own, torchvision's, ``timm:NAME`` and ``hf:MODEL_TYPE``.
+
+A project names its own in its pyproject.toml: ``[tool.roofline] models = "module:REGISTRY"``.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 
 from pytest_roofline.workload.models import libraries, timm_models, torchvision_models, transformers_models
 from pytest_roofline.workload.models.spec import BrokenLibrary, ModelSpec, UnknownModel
@@ -79,3 +86,45 @@ def label(name: str) -> str:
     """
     text = transformers_models.label(name.removeprefix(_HF)) if name.startswith(_HF) else name
     return re.sub(r"[^A-Za-z0-9_.]+", "_", text)
+
+
+_FILE = "pyproject.toml"
+
+
+class ProjectError(ValueError):
+    """The project's models can't be loaded. The message says which file says so, and why."""
+
+
+def registry_of(folder: Path) -> Registry:
+    """The registry_of that the project in ``folder`` names; one without models of its own where none is named.
+
+    :raises ProjectError: what is named can't be loaded, or is no `Registry`.
+    """
+    named = _named(folder / _FILE)
+    if named is None:
+        return Registry()
+    where = f"{_FILE}: [tool.roofline] models = {named!r}"
+    module, _, attribute = named.partition(":")
+    if str(folder) not in sys.path:
+        # As with `python -m`: what is run in a folder finds what lies in it.
+        sys.path.insert(0, str(folder))
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ProjectError(f"{where} can't be loaded ({error}); name it as module:attribute") from error
+    if not isinstance(found, Registry):
+        raise ProjectError(f"{where} is no pytest_roofline.workload.models.Registry but {type(found).__name__}")
+    return found
+
+
+def _named(path: Path) -> str | None:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ProjectError(f"{path.name} can't be read: {error}") from error
+    named = content.get("tool", {}).get("roofline", {}).get("models")
+    if named is not None and not isinstance(named, str):
+        raise ProjectError(f"{path.name}: [tool.roofline] models = {named!r} is no text; name it as module:attribute")
+    return named

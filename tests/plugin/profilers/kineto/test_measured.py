@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from pytest_roofline import bench
+from pytest_roofline.missing import unexplained
 from pytest_roofline.workload.step import sgd
 from roofline.schema.record import Record
-from roofline.schema.unexplained import unexplained
 from tests.plugin.fake_run import WINDOW, Ticking, run_on, workload
 from tests.plugin.measuring.fakes import Lab
 

@@ -18,8 +18,7 @@ from pytest_roofline.profilers.ncu import case_counter as ncu_case
 from pytest_roofline.profilers.ncu import counter_reading
 from pytest_roofline.profilers.ncu.case_counter import CaseCounter, Command
 from pytest_roofline.profilers.ncu.child_request import VARIABLE
-from pytest_roofline.profilers.ncu.ncu_run import Ncu, NotCounted, Ran
-from pytest_roofline.profilers.ncu.status import NO_METRIC_REMEDY
+from pytest_roofline.profilers.ncu.ncu_run import NO_METRIC_REMEDY, Ncu, NotCounted, Ran
 from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import byte_metrics, flop_metrics
 from roofline.schema.record import Counters

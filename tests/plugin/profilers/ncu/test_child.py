@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from pytest_roofline.profilers.ncu import child as ncu_child
-from pytest_roofline.profilers.ncu import profiled_range
 from pytest_roofline.profilers.ncu.child import MOST_WARMUP_STEPS, WARMUP_STEPS, count_step, warm_up
 from pytest_roofline.profilers.ncu.child_request import CHILD, StepRequest
+from pytest_roofline.workload import switches
 from tests.plugin.fake_run import workload
 from tests.plugin.foreign import MEASURES, QUICK
 from tests.plugin.measuring.fakes import Lab
@@ -163,7 +163,7 @@ def test_a_limit_of_the_timed_test_is_none_of_this_one(project: pytest.Pytester)
 RANGES = """
     import os
     from contextlib import contextmanager
-    from pytest_roofline.profilers.ncu import profiled_range
+    from pytest_roofline.workload import switches
 
     @contextmanager
     def noted(device, name):
@@ -171,7 +171,7 @@ RANGES = """
             file.write(f"{os.getpid()} ")
         yield
 
-    profiled_range.profiled_range = noted
+    switches.profiled_range = noted
 """
 
 
@@ -303,7 +303,7 @@ def test_one_step_is_in_the_range_on_a_batch_from_before(lab: Lab, monkeypatch: 
         def __exit__(self, *_: object) -> None:
             steps.append(("to", lab.steps))
 
-    monkeypatch.setattr(profiled_range, "profiled_range", Range)
+    monkeypatch.setattr(switches, "profiled_range", Range)
     fetched: list[int] = []
     load = workload(lab)
     next_batch = load.batches.next

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.profilers.ncu.status import judge
+from pytest_roofline.profilers.ncu.ncu_run import judge
 from tests.plugin.profilers.stubs import Stubs
 
 NCU = Path("/opt/nvidia/nsight-compute/2025.3.1/ncu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pytest_roofline.profilers.ncu.profiled_range import profiled_range
+from pytest_roofline.workload.switches import profiled_range
 
 
 @pytest.fixture

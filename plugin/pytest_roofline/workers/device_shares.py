@@ -1,16 +1,33 @@
-"""Which device each of several processes owns: a GPU, or on a CPU a set of cores. All of them are alike."""
+"""The device that a process measures on: the one that was asked for, or among several processes its share.
+
+A share is a GPU, or on a CPU a set of cores. All of them are alike. Everybody's pytest imports this module, so it loads
+torch only where it is called.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pytest_roofline.device import cgroup
-from pytest_roofline.device.selection import DeviceError, Wanted, kind_of
+import pytest
+
+from pytest_roofline.config import options_of, spelled
+from pytest_roofline.device import cgroup, cpus, selection
+from pytest_roofline.device.selection import DeviceError, Wanted
+from pytest_roofline.parallel import torchrun
+from pytest_roofline.workers import machine_lock
+from pytest_roofline.workers.role import Role, role_of
+
+if TYPE_CHECKING:
+    import torch
 
 SYSTEM = Path("/sys/devices/system")
 
@@ -50,7 +67,7 @@ def shares(wanted: Wanted, count: int, cpus: Collection[int], system: Path = SYS
     :param system: where Linux describes its CPUs.
     :raises DeviceError: there are too few, or they differ; the message says how many there are.
     """
-    kind = kind_of(wanted)
+    kind = selection.kind_of(wanted)
     if kind == "cuda":
         return _of_gpus(wanted, count)
     if kind == "mps":
@@ -64,7 +81,7 @@ def shares(wanted: Wanted, count: int, cpus: Collection[int], system: Path = SYS
 
 def automatic(wanted: Wanted, cpus: Collection[int], system: Path = SYSTEM) -> int:
     """Count the processes that can measure beside each other without sharing a device: GPUs, or a CPU's NUMA nodes."""
-    kind = kind_of(wanted)
+    kind = selection.kind_of(wanted)
     if kind == "cuda" and wanted.index is None:
         import torch
 
@@ -168,3 +185,83 @@ class Places:
         place = self._taken.pop(worker, None)
         if place is not None:
             self._free = sorted([*self._free, place])
+
+
+_NO_TORCH = (
+    "measuring needs torch 2.9 or newer, which can't be imported: {}. "
+    "Install it with: pip install 'pytest-roofline[torch]'"
+)
+
+_BINDING = tuple(name for name in cpus.VARIABLES if name != "OMP_NUM_THREADS")
+
+_SHARE = pytest.StashKey[Share]()
+
+
+def require_torch() -> None:
+    """Look for torch without loading it, which takes the process's CPUs as they are then.
+
+    :raises pytest.UsageError: it isn't installed.
+    """
+    if find_spec("torch") is None:
+        raise pytest.UsageError(_NO_TORCH.format("it is not installed"))
+
+
+def kind_of(config: pytest.Config) -> selection.Kind:
+    """The kind of device this session is for, whether or not it works.
+
+    :raises pytest.UsageError: torch is needed to tell and can't be imported.
+    """
+    try:
+        return selection.kind_of(options_of(config).device)
+    except ImportError as error:
+        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+
+
+def select(config: pytest.Config) -> torch.device:
+    """The device that this process measures on: its share among several, else the one that was asked for.
+
+    :raises pytest.UsageError: it can't be used.
+    """
+    share = take_share(config)
+    wanted = options_of(config).device if share is None else share.device
+    if (rank := torchrun.several()) is not None and wanted.index is None and kind_of(config) == "cuda":
+        wanted = Wanted("cuda", rank.local_rank)
+    try:
+        # Of several GPUs each worker tries its own; the controller leaves the memory of the first to its worker.
+        return selection.select(wanted, tried=share is None or hasattr(config, "workerinput"))
+    except DeviceError as error:
+        raise pytest.UsageError(f"{spelled(config, 'device')} {wanted}: {error}") from error
+    except ImportError as error:
+        raise pytest.UsageError(_NO_TORCH.format(error)) from error
+
+
+def take_share(config: pytest.Config) -> Share | None:
+    """Keep a process among several to the device that it owns, once; None for one that measures alone.
+
+    :raises pytest.UsageError: there is none for it.
+    """
+    role = role_of(config)
+    if role is None:
+        return None
+    if _SHARE not in config.stash:
+        try:
+            config.stash[_SHARE] = _take(role, config)
+        except DeviceError as error:
+            raise pytest.UsageError(f"-n: {error}") from error
+    return config.stash[_SHARE]
+
+
+def _take(role: Role, config: pytest.Config) -> Share:
+    wanted = options_of(config).device
+    if not machine_lock.AVAILABLE:
+        raise DeviceError(f"{sys.platform} has no file locks that workers could wait by. Leave -n out.")
+    if selection.kind_of(wanted) == "cpu":
+        if not hasattr(os, "sched_setaffinity"):
+            raise DeviceError(f"{sys.platform} can't keep a worker to cores of its own. Leave -n out.")
+        binding = [name for name in _BINDING if name in os.environ]
+        if binding:
+            raise DeviceError(f"by {binding[0]} OpenMP chooses the cores of each worker's threads itself. Unset it.")
+    share = shares(wanted, role.count, role.cpus)[role.place]
+    if share.cores:
+        cpus.keep_to(share.cpus)
+    return share

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from pytest_roofline.counting import formulas
 from pytest_roofline.counting.calls import Call
+from pytest_roofline.counting.flop import formulas
 
 _Flop = Callable[[formulas.Shape, formulas.Shape, formulas.Shape], int]
 """Of the shapes of query, key and value, each (batch, heads, tokens, width)."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_roofline.device import cpus
-from pytest_roofline.measuring.telemetry import CpuTimes, HostTelemetry, cpu_times, family_cpu_s
+from pytest_roofline.measuring.host_telemetry import CpuTimes, HostTelemetry, cpu_times, family_cpu_s
 
 TICKS = 100
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -101,7 +101,7 @@ def test_an_unreadable_table_is_missing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_without_a_resource_module_switches_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Windows."""
-    monkeypatch.setattr("pytest_roofline.measuring.telemetry.resource", None)
+    monkeypatch.setattr("pytest_roofline.measuring.host_telemetry.resource", None)
     telemetry = HostTelemetry(platform="win32")
     assert telemetry.missing["involuntary_switches"] == "win32 doesn't count them"
     assert telemetry.read().involuntary_switches is None

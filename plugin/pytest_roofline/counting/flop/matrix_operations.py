@@ -18,8 +18,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pytest_roofline.counting import attention, formulas, sparse
 from pytest_roofline.counting.calls import Call, all_alike, tensors_in
+from pytest_roofline.counting.flop import attention, formulas, sparse
 
 Flop = Callable[[Call], int | None]
 """FLOPs of one call; None where its shapes and settings don't tell."""

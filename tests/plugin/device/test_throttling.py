@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_roofline.device.device_flags import device_flags
 from pytest_roofline.device.system import System
+from pytest_roofline.device.throttling import device_flags
 from roofline.schema.record import Flag, Memory, Process, Rounds
 
 LINUX = System(
