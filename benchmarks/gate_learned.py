@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_rates import MOST_FALSE_ALARMS, OURS, Count, count_of, figure_name, is_disturbed, total
+from benchmarks.gate_counts import MOST_FALSE_ALARMS, OURS, Count, count_of, figure_name, is_disturbed, total
 from benchmarks.gate_stored import TRIALS, Observed, Recording, Split, recordings, see, splits, usable
 from roofline.comparison.effects.effect import SESSIONS, Effect, effect_of
 from roofline.comparison.effects.learning import Learned, holds, learn

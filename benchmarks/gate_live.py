@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_rates import MOST_FALSE_ALARMS, Count, count_of, figure_name, most_same, total
+from benchmarks.gate_counts import MOST_FALSE_ALARMS, Count, count_of, figure_name, most_same, total
 from benchmarks.gate_record import CASES, DATA, machine_of
 
 SLOWDOWN = 0.05

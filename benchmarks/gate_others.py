@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.gate_rates import Count, count_of, total
+from benchmarks.gate_counts import Count, count_of, total
 
 SIGNIFICANT = 0.05
 

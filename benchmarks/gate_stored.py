@@ -8,7 +8,7 @@ they were taken, so that the new side is later and the machine may have drifted.
 is a false alarm: at most 1 % of ours may be one. With all times of the new side made longer by 5 or 3 %, it should say
 *slower*, and must not say *same*: in at most 1 % of the comparisons, and never in a loud hour. Beside our own stand
 three rules that others use (`gate_others`) on all rounds of the same sessions. Ours must not have more false alarms
-than any of them, and in a quiet hour not find less where all are wrong as often (`gate_rates`). What it
+than any of them, and in a quiet hour not find less where all are wrong as often (`gate_counts`). What it
 finds at a lower ``--confidence`` is told, too. *Together* is the verdict on the change that all cases of a comparison
 share: one for each comparison, of which at most 1 % may be a false alarm as well.
 
@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import (
+from benchmarks.gate_counts import (
     MOST_FALSE_ALARMS,
     OURS,
     SLOWDOWNS,
@@ -44,6 +43,7 @@ from benchmarks.gate_rates import (
     summary,
     total,
 )
+from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_record import DATA
 from roofline.comparison.effects.common_factor import LEAST_CASES, common_factor
 from roofline.comparison.effects.effect import SESSIONS, Effect, effect_of

@@ -15,7 +15,7 @@ comparisons, and never in a loud hour.
 
 Beside our own stand three rules that others use (`gate_others`), on all turns of the same pairs, disturbed or not. Ours
 must not have more false alarms than any of them, and except in a loud hour not find less where all are wrong as often
-(`gate_rates`).
+(`gate_counts`).
 
 Comparisons of one recording share pairs of processes, so the Clopper-Pearson intervals, which take them for
 independent, are too narrow: of ten pairs there are no more than 252 sets of five.
@@ -39,8 +39,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.figures import Figure
-from benchmarks.gate_others import Values, by_rule
-from benchmarks.gate_rates import (
+from benchmarks.gate_counts import (
     OURS,
     SLOWDOWNS,
     Count,
@@ -55,6 +54,7 @@ from benchmarks.gate_rates import (
     summary,
     total,
 )
+from benchmarks.gate_others import Values, by_rule
 from benchmarks.gate_record import CASES, DATA
 from roofline.ab.measuring_in_turns import AbCase, Rules, judge_cases
 from roofline.comparison.effects.effect import Effect

@@ -21,7 +21,7 @@ from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.gate import Gate, judge
 from roofline.comparison.sides.compared_figures import FigureName
-from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.session_results import By
 from roofline.files.decoding import ReadError
 from roofline.files.paths import files_under, folders_without
 from roofline.histories.history_table import history_table, sentence

@@ -25,8 +25,8 @@ import pytest
 
 from benchmarks import gate_learned
 from benchmarks.figures import RESULTS
+from benchmarks.gate_counts import OURS, figure_name
 from benchmarks.gate_others import OTHERS
-from benchmarks.gate_rates import OURS, figure_name
 from benchmarks.gate_stored import LOWER_CONFIDENCES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import gate_live
-from benchmarks.gate_rates import Count
+from benchmarks.gate_counts import Count
 from roofline.ab.measuring_in_turns import AbCase
 from roofline.ab.selftest_outcome import selftest_cases, selftest_table
 from roofline.comparison.effects.paired import PairTurns

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_others
+from benchmarks.gate_counts import Count
 from benchmarks.gate_others import Other
-from benchmarks.gate_rates import Count
 
 
 @pytest.mark.parametrize(("change", "kind"), [(1.051, "slower"), (1.049, "inconclusive"), (0.5, "inconclusive")])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from benchmarks.figures import Figure, Share
-from benchmarks.gate_rates import (
+from benchmarks.gate_counts import (
     OURS,
     Count,
     Counts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import gate_live, gate_rates, gate_stored, gate_turns
+from benchmarks import gate_counts, gate_live, gate_stored, gate_turns
 from roofline.ab.measuring_in_turns import Rules
 
 SESSIONS = {"quiet", "loud", "loud_later"}
@@ -28,7 +28,7 @@ def test_turns() -> None:
     found = gate_turns.recordings()
     assert set(found) >= TURNS
     for label in TURNS:
-        least = Rules().pairs * (1 if gate_rates.is_disturbed(label) else 2)
+        least = Rules().pairs * (1 if gate_counts.is_disturbed(label) else 2)
         assert len(found[label].turns) >= 8
         assert all(len(pairs) >= least for pairs in found[label].turns.values())
         assert all(pair.base_s for pairs in found[label].turns.values() for pair in pairs)

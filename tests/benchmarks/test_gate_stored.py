@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_stored
+from benchmarks.gate_counts import Count
 from benchmarks.gate_others import by_rule
-from benchmarks.gate_rates import Count
 from benchmarks.gate_stored import Recording, Session, Split
 
 RNG = np.random.default_rng(0)

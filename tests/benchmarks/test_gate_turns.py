@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_turns
-from benchmarks.gate_rates import Count
+from benchmarks.gate_counts import Count
 from benchmarks.gate_turns import Recording
 from roofline.ab.measuring_in_turns import Rules
 from roofline.comparison.effects.paired import PairTurns

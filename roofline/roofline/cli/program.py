@@ -57,9 +57,9 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "selftest": ("compare_and_gate.selftest:selftest", "Try the gate of `ab`: unchanged code, a slowdown."),
     },
     "Read profilers' files": {
-        "ncu": ("ncu:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
-        "nsys": ("timelines:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
-        "trace": ("timelines:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
+        "ncu": ("profiler_files:ncu", "Nsight Compute: FLOP, bytes and time of each kernel."),
+        "nsys": ("profiler_files:nsys", "Nsight Systems: kernels, copies, busy GPUs, DRAM."),
+        "trace": ("profiler_files:trace", "torch.profiler: kernels, copies, busy GPUs, operators."),
     },
     "Audit": {
         "audit": ("audit:command", "Contradictions in results and published tables."),

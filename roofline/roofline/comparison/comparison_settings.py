@@ -9,7 +9,7 @@ from typing import get_args
 
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_CONFIDENCE, LEAST_EFFECT, MOST_CONFIDENCE
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.session_results import By
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.runs import changed_roofs
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, FigureOutcome
 from roofline.comparison.sides.matching import MatchedCase
-from roofline.comparison.sides.session_observations import By, SessionResult
+from roofline.comparison.sides.session_results import By, SessionResult
 from roofline.text.units import significant, some_of
 
 BIMODAL_SHARE = 0.5

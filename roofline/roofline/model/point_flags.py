@@ -1,7 +1,7 @@
 """Flags: doubts about a number, each with its evidence and arithmetic. Nothing is clipped or dropped.
 
 The flags found here are added to those the measuring side put into the record.
-Those of a case's rounds are in `round_flags`.
+Those of a case's rounds are in `roofline.timing.round_flags`.
 
 - ``..._disproved`` (invalid): a check of the record failed. The measuring side sets this flag itself, under the same
   name; a record from elsewhere may tell of its checks alone.
@@ -32,11 +32,11 @@ from collections.abc import Sequence
 
 from roofline.machine.roof_choice import BEYOND_PUBLISHED, Roofs
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
-from roofline.model.round_flags import mostly_disturbed_flag, series_flags, usable_step_times
 from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Case, Flag, Parallel, Record, Timing, Work
 from roofline.text.units import percent, scaled, significant, some_of
+from roofline.timing.round_flags import mostly_disturbed_flag, series_flags, usable_step_times
 from roofline.timing.step_time import throughput
 
 FULL_MEMORY_SHARE = 0.95

@@ -15,12 +15,12 @@ from roofline.model.bounds import Bound, bound_of
 from roofline.model.operations import Breakdown, break_down
 from roofline.model.placement import Placement, place
 from roofline.model.point_flags import cliffs, derived
-from roofline.model.round_flags import series_flags
 from roofline.model.speed_of_light import SpeedOfLight, speed_of_light
-from roofline.results.result import Benchmark, ResultFile
+from roofline.results.result import Benchmark, ResultFile, plain_step_time_s, plain_times_s
 from roofline.schema.amounts import usable, usable_or_zero
 from roofline.schema.record import Device, Flag, Mode, Record
-from roofline.timing.step_time import plain_step_time_s, plain_times_s, throughput
+from roofline.timing.round_flags import series_flags
+from roofline.timing.step_time import throughput
 
 
 class MachineKey(NamedTuple):

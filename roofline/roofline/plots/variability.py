@@ -15,10 +15,11 @@ from roofline.model.point_groups import machine_names
 from roofline.model.points import Point
 from roofline.plots.row_axes import MOST_ROWS, Rows, draw_rows, row_labels
 from roofline.plots.style import NoFigure, handle
+from roofline.results.result import plain_times_s
 from roofline.schema.amounts import usable
 from roofline.show.tables import grouped
 from roofline.text.units import counted
-from roofline.timing.step_time import has_times, plain_times_s
+from roofline.timing.step_time import has_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from roofline.results.result import Host
-from roofline.schema.benchmark_stats import Stats
+from roofline.results.result import Host, Stats
 
 _NO_COMMIT = "unversioned"
 """What pytest-benchmark writes for a commit outside of a repository."""

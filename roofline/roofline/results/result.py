@@ -1,17 +1,41 @@
-"""What is known of a result file, whoever wrote it: its rows, its run and its machine."""
+"""What is known of a result file, whoever wrote it: its rows with pytest-benchmark's figures, its run, its machine."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from roofline.schema.benchmark_stats import Stats
+from roofline.schema.amounts import usable
 from roofline.schema.record import Record
 from roofline.schema.session import Machine, Session
 from roofline.text.units import minute, some_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """pytest-benchmark's own figures of one benchmark, seconds for one iteration. None: missing, or not finite.
+
+    ``round_times_s`` is there where round times were saved, and no record has them; None in it: not finite. ``unit`` is
+    what the file itself says the times are in: pytest-benchmark says nothing and means seconds.
+    """
+
+    mean_s: float | None
+    stddev_s: float | None
+    median_s: float | None = None
+    min_s: float | None = None
+    max_s: float | None = None
+    iqr_s: float | None = None
+    q1_s: float | None = None
+    q3_s: float | None = None
+    total_s: float | None = None
+    iterations_per_s: float | None = None
+    rounds: float | None = None
+    round_times_s: tuple[float | None, ...] | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +152,19 @@ def _in_utc(time: str) -> str:
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
     except (ValueError, OverflowError):  # the second: at either end of the calendar
         return ""
+
+
+def plain_step_time_s(stats: Stats) -> float | None:
+    """The same figure of a benchmark without a record, whose rounds carry no marks: the median of its round times, else
+    the median that the file has, else its mean.
+    """
+    times = plain_times_s(stats)
+    if times:
+        return statistics.median(times)
+    return stats.median_s if stats.median_s is not None else stats.mean_s
+
+
+def plain_times_s(stats: Stats) -> list[float]:
+    """The round times saved with a benchmark without a record; empty where they weren't, or one can't be used."""
+    times = [time for time in stats.round_times_s or () if time is not None and usable(time)]
+    return times if len(times) == len(stats.round_times_s or ()) else []

@@ -1,1 +1,1 @@
-"""From rounds: the step time, its margin, and the means of the machine's readings."""
+"""From rounds: the step time, its margin, flags, and the means of the machine's readings."""

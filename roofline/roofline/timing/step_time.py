@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from roofline.schema.amounts import usable
-from roofline.schema.benchmark_stats import Stats
 from roofline.schema.record import Flag, Record, Rounds, Timing
 from roofline.timing.margin import estimator_of
 
@@ -95,22 +94,6 @@ def _deviation(values: Sequence[float]) -> float:
     """Standard deviation of a sample, as `statistics.stdev` has it to some 15 digits, in a tenth of its time."""
     mean = statistics.fmean(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def plain_step_time_s(stats: Stats) -> float | None:
-    """The same figure of a benchmark without a record, whose rounds carry no marks: the median of its round times, else
-    the median that the file has, else its mean.
-    """
-    times = plain_times_s(stats)
-    if times:
-        return statistics.median(times)
-    return stats.median_s if stats.median_s is not None else stats.mean_s
-
-
-def plain_times_s(stats: Stats) -> list[float]:
-    """The round times saved with a benchmark without a record; empty where they weren't, or one can't be used."""
-    times = [time for time in stats.round_times_s or () if time is not None and usable(time)]
-    return times if len(times) == len(stats.round_times_s or ()) else []
 
 
 def mostly_disturbed(marks: Sequence[str | None] | None) -> str | None:

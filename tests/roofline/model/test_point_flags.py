@@ -9,7 +9,6 @@ import pytest
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import place
 from roofline.model.point_flags import cliffs, derived
-from roofline.model.round_flags import drift, series_flags
 from roofline.model.speed_of_light import speed_of_light
 from roofline.schema.record import (
     Check,
@@ -24,6 +23,7 @@ from roofline.schema.record import (
     Uncovered,
     Work,
 )
+from roofline.timing.round_flags import drift, series_flags
 from tests.roofline import build
 
 _ROOFS = Roofs(roofs=build.roofs(1e13, 1e11))

@@ -341,7 +341,7 @@ def test_one_too_large_doesnt_lose_the_others(run: Run, ranks: list[Path], monke
             raise MemoryError
         return whole(path)
 
-    monkeypatch.setattr(importlib.import_module("roofline.cli.timelines"), "read_trace", read)
+    monkeypatch.setattr(importlib.import_module("roofline.cli.profiler_files"), "read_trace", read)
     code, out, err = run("trace", huge, *ranks)
     assert (code, out.count(GEMM)) == (3, 2)
     assert f"\n{huge}: can't be read (too large for this machine's memory)." in err

@@ -14,7 +14,7 @@ from roofline.cli.parameters import CONFIDENCE_SHARE, SHARE, Command, Number, to
 from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
 from roofline.comparison.sides.compared_figures import FigureName
-from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.session_results import By
 
 
 def least_effect_option(function: Command) -> Command:

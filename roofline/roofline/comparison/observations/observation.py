@@ -15,13 +15,12 @@ from pathlib import Path
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement
 from roofline.model.point_flags import disproved, faster_than_peak, oversubscribed
-from roofline.model.round_flags import bimodal, usable_step_times
-from roofline.results.result import ResultFile
+from roofline.results.result import ResultFile, Stats
 from roofline.schema.amounts import usable, usable_or_zero
-from roofline.schema.benchmark_stats import Stats
 from roofline.schema.record import Flag, Record, Rounds
 from roofline.text.units import scaled, significant
 from roofline.timing.margin import LARGEST, LEAST_ROUNDS, MEDIAN_OVER_MEAN, estimator_of
+from roofline.timing.round_flags import bimodal, usable_step_times
 from roofline.timing.step_time import AGREEMENT, mostly_disturbed, step_time, step_times_s, too_many
 
 OUTLIER = 1.5

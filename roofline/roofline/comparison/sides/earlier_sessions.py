@@ -16,7 +16,7 @@ from roofline.comparison.observations.observation import Observation
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference
 from roofline.comparison.observations.runs import run_of
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import session_results
+from roofline.comparison.sides.session_results import session_results
 from roofline.comparison.sides.side_files import Side, refuse_profiled
 from roofline.files.decoding import ReadError
 from roofline.files.paths import from_here

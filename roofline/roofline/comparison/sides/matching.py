@@ -19,7 +19,7 @@ from typing import Literal
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, names_of
 from roofline.comparison.observations.runs import Run
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
-from roofline.comparison.sides.session_observations import By, SessionResult
+from roofline.comparison.sides.session_results import By, SessionResult
 from roofline.comparison.sides.side_files import Side
 from roofline.comparison.sides.workload import counted_otherwise, declared, parameter_changes, workload_changes
 from roofline.files.decoding import ReadError

@@ -14,7 +14,7 @@ from pathlib import Path
 from roofline.comparison.observations.observed_machine import MachineIdentity
 from roofline.comparison.observations.runs import Run, run_of
 from roofline.comparison.sides.compared_figures import FigureName
-from roofline.comparison.sides.session_observations import By, SessionResult, session_results
+from roofline.comparison.sides.session_results import By, SessionResult, session_results
 from roofline.files.decoding import ReadError
 from roofline.files.paths import from_here, real_path
 from roofline.machine.published import DeviceTable

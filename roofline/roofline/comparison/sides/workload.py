@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from roofline.comparison.sides.session_observations import Counted, SessionResult
+from roofline.comparison.sides.session_results import Counted, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
 

@@ -22,7 +22,7 @@ from roofline.comparison.observations.observation import (
 )
 from roofline.machine.roof_choice import Roofs
 from roofline.model.placement import Placement, place
-from roofline.schema.benchmark_stats import Stats
+from roofline.results.result import Stats
 from roofline.schema.record import Check, Flag, Record, Rounds
 from tests.roofline import build
 

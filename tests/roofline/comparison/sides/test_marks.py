@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.sides.matching import MatchedCase, match
-from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.session_results import By
 from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.sides.matching import Matching, match
-from roofline.comparison.sides.session_observations import By
+from roofline.comparison.sides.session_results import By
 from roofline.comparison.sides.side_files import Side, read_side
 from roofline.machine.published import load
 from roofline.schema.record import KEY

@@ -1,4 +1,4 @@
-"""Verdicts counted, and the figures that the counts make: what `gate`, `gate_turns` and `gate_live` have in common.
+"""Count verdicts, and make figures of the counts: what `gate_stored`, `gate_turns` and `gate_live` have in common.
 
 **Better than each of the others** is two things for each of their rules, and ours can fail in either: not more false
 alarms, in a quiet hour or a loud one, and not less found where it may be wrong as often.

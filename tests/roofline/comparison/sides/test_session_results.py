@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roofline.comparison.sides.session_observations import By, SessionResult
+from roofline.comparison.sides.session_results import By, SessionResult
 from roofline.comparison.sides.side_files import read_side
 from roofline.machine.published import load
 from tests.roofline import build
