@@ -24,6 +24,33 @@ def refused(path: Path, error: OSError) -> ReadError:
     return ReadError(f"{path}: can't be read ({error.strerror or error}).")
 
 
+_BINARY = {
+    b"\x1f\x8b": "compressed (gzip): unpack it first",
+    b"\xfd7zXZ\0": "compressed (xz): unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd): unpack it first",
+    b"PK\x03\x04": "an archive (zip): unpack it first",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "an image (PNG)",
+    b"SQLite format 3\0": "an SQLite database; `roofline nsys` reads those that nsys exports",
+    b"NVR\0": "a report of Nsight Compute; `roofline ncu` reads it",
+}
+"""What files begin with that somebody gives in place of a text, and what they are."""
+_NSYS = ".nsys-rep"
+
+
+def refuse_binary(path: Path, content: bytes, advice: str = "") -> None:
+    """Refuse what is no text by what it is.
+
+    :param content: its beginning, or all of it.
+    :raises ReadError: it is a file of a well-known kind.
+    """
+    what = next((what for begin, what in _BINARY.items() if content.startswith(begin)), None)
+    if what is None and path.suffix == _NSYS:
+        what = "a report of nsys; `roofline nsys` says how to export it"
+    if what is not None:
+        raise ReadError(f"{path}: {what}. {advice}".rstrip())
+
+
 def encoding_of(content: bytes) -> str:
     """Name the encoding of a text: UTF-16 where its byte order mark says so, as of PowerShell's ``>``, else UTF-8."""
     return "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
@@ -55,6 +82,7 @@ def decoded(path: Path, content: bytes, advice: str, errors: str = "strict") -> 
     :param errors: what becomes of bytes that are no such text, as of ``bytes.decode``.
     :raises ReadError: it isn't such a text.
     """
+    refuse_binary(path, content, advice)
     try:
         return content.decode(encoding_of(content), errors)
     except UnicodeDecodeError as error:

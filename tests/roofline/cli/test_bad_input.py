@@ -77,6 +77,37 @@ def test_data_that_cannot_be_read_has_one_exit_code(run: Run, one: Path, line: s
     assert name in err
 
 
+@pytest.mark.parametrize("command", ["points", "audit", "ncu", "nsys", "trace"])
+@pytest.mark.parametrize(
+    ("begin", "told"),
+    [
+        (b"\x1f\x8b\x08\x00", "compressed (gzip): unpack it first."),
+        (b"\xfd7zXZ\x00", "compressed (xz): unpack it first."),
+        (b"\x28\xb5\x2f\xfd\x24", "compressed (zstd): unpack it first."),
+        (b"PK\x03\x04", "an archive (zip): unpack it first."),
+        (b"PAR1\x15\x04", "a Parquet file."),
+        (b"\x89PNG\r\n\x1a\n", "an image (PNG)."),
+        (b"NVR\0", "a report of Nsight Compute"),
+    ],
+    ids=["gzip", "xz", "zstd", "zip", "parquet", "png", "ncu"],
+)
+def test_a_binary_file_is_called_what_it_is(run: Run, command: str, begin: bytes, told: str) -> None:
+    """By its first bytes, whatever its name. A trace may be in gzip."""
+    path = Path("given.json")
+    path.write_bytes(begin + b"\xff")
+    code, _, err = run(command, path)
+    assert code == 3
+    assert f"{path}: {told}" in err or (command, begin[:2]) == ("trace", b"\x1f\x8b")
+
+
+@pytest.mark.parametrize("command", ["points", "audit", "ncu", "trace"])
+def test_a_report_of_nsys_is_known_by_its_name(run: Run, command: str) -> None:
+    """It begins with nothing that NVIDIA has told."""
+    path = Path("given.nsys-rep")
+    path.write_bytes(b"\x00\xff")
+    assert "given.nsys-rep: a report of nsys; `roofline nsys` says" in run(command, path)[2]
+
+
 def test_nonfinite_values_are_told(run: Run, tmp_path: Path) -> None:
     """A foreign file with NaN is read; the keys stand on stderr."""
     content = build.document([None])

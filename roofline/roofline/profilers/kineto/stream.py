@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from roofline.files.decoding import ReadError, refused
+from roofline.files.decoding import ReadError, refuse_binary, refused
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -128,6 +128,7 @@ class TraceStream:
                 f" in 'traceEvents'. {WHAT_WE_READ}"
             )
         if not text.startswith(b"{"):
+            refuse_binary(self._path, text, WHAT_WE_READ)
             begin = text[:40].decode("utf-8", "replace").splitlines()[0]
             raise ReadError(
                 f"{self._path}: no trace: it begins with {begin!r}, a trace with '{{'. Tables of ncu are read by"

@@ -14,7 +14,7 @@ from pathlib import Path
 from roofline.counters.kernel_kinds import kind_of, named_for_tensor_cores
 from roofline.counters.launch_amounts import LaunchAmounts, launch_amounts
 from roofline.counters.quantities import NAMES
-from roofline.files.decoding import content_of, printed_text
+from roofline.files.decoding import content_of, printed_text, refuse_binary
 from roofline.profilers.ncu import csv_pages, rep_file
 from roofline.profilers.ncu.launches import Capture, Launch, in_range, join
 from roofline.profilers.ncu.values import Mark
@@ -29,6 +29,7 @@ def read(path: Path, decimal: Mark | None = None) -> Capture:
     content = content_of(path)
     if path.suffix == ".ncu-rep" or content.startswith(b"NVR\0"):
         return rep_file.parse(path)
+    refuse_binary(path, content)
     return csv_pages.parse(path, printed_text(content), decimal)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roofline.files.decoding import ReadError, printed_text, refused
+from roofline.files.decoding import ReadError, printed_text, refuse_binary, refused
 from roofline.profilers.nsys.export_timeline import read_export
 from roofline.profilers.nsys.sqlite_file import how_to_export
 from roofline.profilers.nsys.stats import read_stats
@@ -32,4 +32,5 @@ def read_nsys(path: Path) -> Timeline:
         raise ReadError(
             f"{path}: nsys's own report, which only nsys reads. Export it, and give the export: {how_to_export(path)}"
         )
+    refuse_binary(path, content)
     return read_stats(path, printed_text(content))
