@@ -40,6 +40,7 @@ class SessionHooks:
         self._before = [] if run.earlier is None else [*run.earlier.rows]
         """Rows of the run that this one goes on with."""
         self._saved_session: Mapping[str, Any] = {}
+        self._saved_roofs = () if run.earlier is None else run.earlier.session.roofs
         self._saved_reasons = self._saved_finished = 0
         self._unsaved: str | None = None
         """Why what has finished isn't in the results file, where it isn't."""
@@ -184,8 +185,8 @@ class SessionHooks:
             for place in new_rows(records, self._saved)
             for row in self._document([run.stats[place]])["benchmarks"]
         }
-        reasons, finished = len(run.not_measured), len(run.finished)
-        if not rows and reasons == self._saved_reasons and finished == self._saved_finished:
+        state = (len(run.not_measured), len(run.finished), run.roofs.all())
+        if not rows and state == (self._saved_reasons, self._saved_finished, self._saved_roofs):
             return
         new = replace(run.session(), not_measured=tuple(run.not_measured[self._saved_reasons :]), not_run=())
         session = to_json(new)
@@ -206,7 +207,7 @@ class SessionHooks:
             return
         self._unsaved = None
         self._saved, self._saved_session = records, session
-        self._saved_reasons, self._saved_finished = reasons, finished
+        self._saved_reasons, self._saved_finished, self._saved_roofs = state
 
     def _finish(self) -> None:
         """Make the JSON of the results."""

@@ -24,6 +24,7 @@ from pytest_roofline.roofs import required, stored
 from pytest_roofline.roofs.roofs_command import command
 from pytest_roofline.roofs.stored import KeptRoofs
 from roofline.ab.messages import PIPES
+from roofline.results import journal
 from roofline.schema.record import KEY, Device
 from roofline.schema.session import Roof, RoofKind
 from tests.plugin.foreign import MEASURES, QUICK, session_of
@@ -160,6 +161,27 @@ def test_a_roof_that_can_not_be_measured_ends_no_run(project: pytest.Pytester, c
     run.assert_outcomes(passed=1)
     run.stdout.fnmatch_lines(["roofs: no dram: out of memory somewhere", "roofs: measured *not kept*ROOFLINE_CACHE*"])
     assert "dram" not in _roofs(project.path / "results")
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_disk_that_is_full_at_the_end_leaves_the_roofs_in_the_journal(project: pytest.Pytester) -> None:
+    """They are measured after the last case, and are there for whoever reads, recovers or resumes the run."""
+    project.makeconftest(
+        """
+        import errno
+        from pytest_roofline.session import results_file
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        results_file.write_text = full
+        """
+    )
+    run = project.runpytest_subprocess(*AUTO, "--roofline-results", "results")
+    assert run.ret == 4
+    run.stdout.fnmatch_lines(["ERROR: can't write *.json: No space left on device. 1 of 1 cases are in *.journal: *"])
+    (path,) = (project.path / "results").rglob("*.journal")
+    session = session_of(journal.load(path))
+    assert {roof.source for roof in session.roofs} == {"measured"}
+    assert "dram" in {roof.name for roof in session.roofs}
 
 
 def test_a_bad_value_of_the_variable_is_named(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
