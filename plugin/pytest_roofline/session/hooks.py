@@ -92,6 +92,7 @@ class SessionHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         worked = self._run.summarise(_width(self._config), _height(self._config))
+        self._tell_plain()
         if self._unsaved is not None:
             self._run.printed.append(f"ERROR: {self._unsaved}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -127,6 +128,17 @@ class SessionHooks:
             # No test of this process failed: those did before it.
             run.printed.append(f"FAILED before the run was resumed, without a number: {some_of(lost, _NAMED)}")
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _tell_plain(self) -> None:
+        """Name the benchmarks that the results, and so a gate, lack: those of pytest-benchmark's own fixture."""
+        run = self._run
+        made = getattr(self._config, "_benchmarksession", None)
+        plain = [one.name for one in getattr(made, "benchmarks", ()) if KEY not in one.extra_info]
+        if plain and run.file is not None and run.records:
+            run.printed.append(
+                f"not in these results: {some_of(plain, _NAMED)}, without the fixture roofline. --benchmark-json FILE"
+                " writes them, and `roofline check` compares such files."
+            )
 
     def _tell_not_held(self) -> bool:
         """Say which expectations no case was held against. False where one of them should have had a number."""

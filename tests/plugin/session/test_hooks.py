@@ -186,3 +186,11 @@ def test_nothing_of_a_case_lives_when_the_next_is_built(project: pytest.Pytester
     run = project.runpytest_subprocess(*QUICK)
     run.assert_outcomes(passed=3, failed=1, errors=1)
     run.stdout.no_fnmatch_line("*AssertionError*")
+
+
+def test_plain_benchmarks_are_named_for_the_results_lack_them(project: pytest.Pytester) -> None:
+    """A gate never sees them."""
+    project.makepyfile(MEASURES + "\n    def test_plain(benchmark): benchmark(lambda: None)\n")
+    run = project.runpytest_subprocess(*SAVED)
+    run.stdout.fnmatch_lines(["results: *", "not in these results: test_plain, without the fixture roofline.*"])
+    assert list(records(results(project))) == ["test_mine"]
