@@ -16,7 +16,7 @@ from roofline.schema.record import Record
 from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
-from roofline.text.units import significant
+from roofline.text.units import significant, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,15 @@ def _both(name: str, title: str) -> tuple[Column[Pair], Column[Pair]]:
     return own, replace(other, name=f"{name}_against", title=title)
 
 
+def _named(point: Point) -> str:
+    """The case, and that it is compiled, where its name doesn't say so: a test has one name for both."""
+    record = point.benchmark.record
+    return f"{point.id} compiled" if record is not None and compiled(record) and "compile" not in point.id else point.id
+
+
 _CASE, _AGAINST = _both("case", "against")
+_SHOWN_CASE: Column[Pair] = words("case", get=lambda pair: _named(pair.point))
+_SHOWN_AGAINST: Column[Pair] = replace(words("against", get=lambda pair: _named(pair.against)), drop=3)
 _STEP, _OTHER_STEP = _both("step_time_s", "the other's")
 _TIMES: tuple[Column[Pair], ...] = (
     _STEP,
@@ -104,10 +112,25 @@ def pairs_table(points: Sequence[Point]) -> Table[Pair]:
         title="Cases that differ in one thing",
         columns=[machine, *PAIR_COLUMNS],
         rows=rows,
-        display=[_CASE, *_TIMES, replace(_AGAINST, drop=3)],
+        display=[_SHOWN_CASE, *_TIMES, _SHOWN_AGAINST],
         section=lambda pair: f"{machine.get(pair)}: {pair.what}",
         section_title="pair",
+        notes=_disturbed(rows),
     )
+
+
+def _disturbed(pairs: Sequence[Pair]) -> list[str]:
+    """A note on pairs that say nothing, for other programs took part."""
+    found = [
+        pair
+        for pair in pairs
+        if any(flag.name == "mostly_disturbed" for flag in (*pair.point.flags, *pair.against.flags))
+    ]
+    if not found:
+        return []
+    of = "all" if len(found) == len(pairs) else f"{len(found)} of {len(pairs)}"
+    names = "" if of == "all" else f" ({some_of([_named(pair.point) for pair in found])})"
+    return [f"Other programs disturbed most rounds of {of} pairs{names}: measure again before concluding anything"]
 
 
 def pairs_of(points: Sequence[Point]) -> list[Pair]:

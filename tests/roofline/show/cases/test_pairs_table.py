@@ -67,3 +67,19 @@ def test_what_differs_in_more_or_has_a_second_is_no_pair(
     path = build.write(tmp_path / "a.json", build.document(records))
     assert main(["pairs", str(path)]) == 3
     assert "no two cases that differ in one thing" in capsys.readouterr().err
+
+
+def test_a_name_of_two_cases_tells_which_is_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a pair that other programs took part in nothing is concluded."""
+    compiled = {"config": {"compile": "default"}}
+    rounds = Rounds(steps=1, wall_s=(0.1,) * 3, disturbed=("20 ms stolen",) * 3)
+    loud = build.record(
+        case=build.case(id="net", workload_hash="c", precision="bf16", **compiled),
+        timing=build.timing(0.1, rounds=rounds),
+    )
+    records = [_record("net", 0.2, workload_hash="a"), _record("net", 0.1, workload_hash="b", **compiled), loud]
+    path = build.write(tmp_path / "a.json", build.document(records))
+    assert main(["pairs", str(path), "--width", "120"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:2] for line in lines if line and line[0] == "net"] == [["net", "compiled"]] * 2
+    assert " ".join(lines[-1]).startswith("Other programs disturbed most rounds of 1 of 2 pairs (net compiled):")
