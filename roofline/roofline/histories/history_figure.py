@@ -72,11 +72,14 @@ def _draw(axes: Axes, one: JudgedSeries) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: scaled(value, "s")))
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
 
-    def day(value: float, _: object) -> str:
-        place = round(value)
-        return minute(entries[place].started_at)[:_DATE] if 0 <= place < len(entries) else ""
+    times = [minute(entry.started_at) for entry in entries]
+    days = {time[:_DATE] for time in times}
 
-    axes.xaxis.set_major_formatter(FuncFormatter(day))
+    def when(value: float, _: object) -> str:
+        place = round(value)
+        return (times[place][:_DATE] if len(days) > 1 else times[place]) if 0 <= place < len(times) else ""
+
+    axes.xaxis.set_major_formatter(FuncFormatter(when))
 
 
 def _mark(axes: Axes, one: JudgedSeries, change: Change, lines_down: int) -> None:

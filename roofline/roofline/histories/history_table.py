@@ -156,7 +156,7 @@ def _points_of(one: JudgedSeries) -> list[_Point]:
 
 
 _CASE: Column[Any] = words("case", get="of.series.case", dtype="category")
-_MACHINE: Column[Any] = words("machine", get="of.series.machine", dtype="category")
+_MACHINE: Column[Any] = replace(words("machine", get="of.series.machine", dtype="category"), fill=True)
 _CHANGE: Column[Any] = number(
     "change", get=lambda row: None if row.change is None else row.change.effect.ratio - 1, show=signed
 )
@@ -228,8 +228,8 @@ def _displayed(confidence: float) -> list[Column[Any]]:
             commits(lambda change: change.earliest - 1, lambda change: change.latest),
             drop=5,
         ),
-        shown["points"],
-        shown["step_time_s"],
+        replace(shown["points"], drop=1),
+        replace(shown["step_time_s"], drop=1),
         number("drift", get=lambda row: shown["drift"].get(row) if row.of.drifts else None, show=signed, drop=1),
         replace(shown["scatter"], drop=6),
         replace(shown["least_detectable"], drop=7),

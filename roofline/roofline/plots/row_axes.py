@@ -103,4 +103,4 @@ def _percent_axis(axes: Axes, changes: Sequence[float]) -> None:
         )
         axes.minorticks_off()
     # A scale brings a formatter of its own.
-    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{100 * value:+.3g}")
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{round(100 * value, 3):+.10g}")
