@@ -67,7 +67,8 @@ def reference() -> str:
         _settings(SUITE_SETTINGS, long=False),
         "## Markers and fixture",
         "\n".join(f"- `{name}`: {text.strip()}" for name, _, text in map(_marker, MARKERS)),
-        "With the ini option `roofline_markers = true` also:",
+        "With the ini option `roofline_markers = true` also these. A test that measures gets that of its device; the "
+        "others are yours to set:",
         "\n".join(f"- `{name}`: {text.strip()}" for name, _, text in map(_marker, GENERAL_MARKERS)),
         f"The fixture is called as `roofline{_signature()}`.",
         _docstring(Roofline.__call__),

@@ -42,8 +42,7 @@ class MeasuredRoofs:
         """Tell what becomes of the doubtful ones, as the end of a sentence; empty where there are none."""
         if not self.doubtful:
             return ""
-        told = "; ".join(f"{name} ({why})" for name, why in self.doubtful.items())
-        return f". Doubtful, so that the next run measures them again: {told}"
+        return f". Doubtful, so that the next run measures them again: {', '.join(self.doubtful)}"
 
 
 def needed(records: Iterable[Record], device: Device) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from roofline.ab.measuring_in_turns import AbCase, AbResult, Outcome, Rules
 from roofline.comparison.effects.paired import LEAST_PAIRS
 from roofline.comparison.gate import Found, sentence_of
 from roofline.show.tables import Column, Table, ends, grouped, number, words
-from roofline.text.units import percent, scaled, signed, signed_range, some_of
+from roofline.text.units import counted, percent, scaled, signed, signed_range, some_of
 
 _ORDER: tuple[Outcome, ...] = (
     *("slower", "removed", "not comparable"),
@@ -119,7 +119,8 @@ def _asks(more: int, rules: Rules) -> str:
     """Name the options that give a case ``more`` pairs, each as long as those it had."""
     pairs = rules.pairs + more
     max_time_s = math.ceil(rules.max_time_s / rules.pairs * pairs)
-    return f"if the estimate stays, some {more} more pairs would settle it: --pairs {pairs} --max-time {max_time_s}"
+    would = f"about {counted(more, 'more pair')} would settle it"
+    return f"if the estimate stays, {would}: --pairs {pairs} --max-time {max_time_s}"
 
 
 def found_in(result: AbResult) -> list[Found]:

@@ -38,6 +38,8 @@ class Number(click.FloatRange):
         # Not a number lies in any range of click's.
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a valid number{', such as 2% or 0.02' if self.max is not None else ''}.")
+        if self.max is not None and not percentage and 1 < number <= 100:
+            self.fail(f"{value!r} means {100 * number:g} %. Write {text}% or {number / 100:g}.")
         return super().convert(number, param, ctx)
 
 

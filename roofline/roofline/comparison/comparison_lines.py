@@ -64,7 +64,7 @@ def nothing_judged(comparison: Comparison) -> str:
     base, new = (some_of([*files], 1) for files in sides)
     why = f"no case of {base} could be compared with one of {new}"
     if comparison.matched:
-        return f"{why}: hardly a round was undisturbed. Measure again on a quieter machine"
+        return f"{why}: hardly a round was undisturbed. Measure again on a quieter machine, or in turns: `roofline ab`"
     return why
 
 
@@ -239,7 +239,7 @@ class ComparisonLines:
         line = f"{cases[0].kind}, neither {worse} nor the same: {self._named(names)}"
         needed = [case.more_sessions for case in cases if case.more_sessions is not None]
         if needed:
-            line += f"; about {max(needed)} more sessions a side would settle {len(needed)} of {len(cases)}"
+            line += f"; about {counted(max(needed), 'more session')} a side would settle {len(needed)} of {len(cases)}"
             line += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
         elif comparison.one_session_a_side:
             line += "; one session a side can decide little: give several"

@@ -158,7 +158,7 @@ def place_all(results: Iterable[ResultFile], table: DeviceTable) -> tuple[Point,
 
 
 _NO_STEP_TIME = "no_step_time"
-_NO_ROOFS = Roofs(roofs=(), why_none="no record")
+_NO_ROOFS = Roofs(roofs=(), why_none="plain benchmarks alone, without the fixture roofline")
 
 
 def _device_of(result: ResultFile) -> Device | None:

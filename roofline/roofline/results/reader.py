@@ -24,9 +24,11 @@ from roofline.results.result import Benchmark, ResultFile
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import Part, RecordError, decode, strict
 from roofline.schema.session import Machine, Session
+from roofline.text.units import some_of
 from roofline.timing.step_time import by_median
 
 _WHAT_WE_READ = "Give a file that pytest-benchmark wrote (--benchmark-json or --benchmark-save)."
+_OTHER_COMMANDS = " `roofline audit` reads tables, and `roofline ncu` what ncu printed."
 _NOTHING_YET = (
     "A run is writing it, or was stopped before its first case; or the copy is incomplete: wait, or run or copy again."
 )
@@ -35,6 +37,10 @@ _CUT_OFF = "The run that wrote it was probably stopped, or the copy is incomplet
 
 class NoResultError(ReadError):
     """JSON of another tool: nothing says that it was ever meant to be a result."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = str(path)
 
 
 class NoBenchmarksError(ReadError):
@@ -61,15 +67,21 @@ def read(paths: Iterable[Path]) -> Reading:
     files: dict[Path, ResultFile] = {}
     skipped: list[str] = []
     unreadable: list[str] = []
+    foreign: list[NoResultError] = []
     paths = tuple(paths)
     for path, named in result_files(paths):
         try:
             files[path] = read_file(path)
+        except NoResultError as error:
+            if named:
+                raise
+            foreign.append(error)
         except ReadError as error:
             if named:
                 raise
             skipped.append(str(error))
-            unreadable += [] if isinstance(error, NoResultError) else [str(error)]
+            unreadable.append(str(error))
+    skipped += _of_others(foreign)
     if not files:
         searched = ", ".join(map(str, paths)) or "no path given"
         none = "" if skipped else " No file there ends in .json."
@@ -78,6 +90,13 @@ def read(paths: Iterable[Path]) -> Reading:
     unreadable += without
     unreadable += (reason for file in files.values() for reason in file.left_out)
     return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
+
+
+def _of_others(foreign: Sequence[NoResultError]) -> list[str]:
+    """Say which files of folders are of other tools: of a project's own folder these are many."""
+    if len(foreign) < 2:
+        return [str(error) for error in foreign]
+    return [f"{len(foreign)} files that are no pytest-benchmark results: {some_of([error.path for error in foreign])}"]
 
 
 def named_apart(files: Sequence[ResultFile]) -> tuple[ResultFile, ...]:
@@ -157,9 +176,10 @@ def _document_of(path: Path, content: bytes, nonfinite: list[str]) -> Document:
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             raise ReadError(f"{path}:{error.lineno}: truncated, the JSON ends in the middle. {_CUT_OFF}") from error
-        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}") from error
+        other = _OTHER_COMMANDS if path.suffix.lower() == ".csv" else ""
+        raise ReadError(f"{path}:{error.lineno}: not JSON ({error.msg}). {_WHAT_WE_READ}{other}") from error
     if not (isinstance(value, dict) and isinstance(value.get("benchmarks"), list)):
-        raise NoResultError(f"{path}: JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
+        raise NoResultError(path, f"JSON, but no pytest-benchmark result (no list 'benchmarks'). {_WHAT_WE_READ}")
     return _DOCUMENT.decode(json.dumps(strict(value, nonfinite)))
 
 

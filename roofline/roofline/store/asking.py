@@ -71,7 +71,9 @@ def answer(store: Path, sql: str, devices: DeviceTable, tell: Callable[[str], No
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
                 raise WrongQuery("give one SELECT: a store is only read.")
         except duckdb.Error as error:
-            raise WrongQuery(str(error)) from error
+            # The name of a column is a word of SQL, too.
+            hint = '\n\nThe column "case" has to stand in double quotes.' * bool(re.search(r'(?i)(?<!")\bcase\b', sql))
+            raise WrongQuery(f"{error}{hint}") from error
         named = _named(sql)
         _make_tables(store, [table for table in LATER if table in named], devices, tell)
         try:

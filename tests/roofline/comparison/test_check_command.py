@@ -257,7 +257,7 @@ def test_by_roof_a_side_is_one_machine(run: Run, tmp_path: Path, base: list[Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--least-effect", "2"), "2.0 is not in the range 0<x<1"),
+        (("--least-effect", "2"), "'2' means 200 %. Write 2% or 0.02."),
         (("--least-effect", "nan"), "'nan' is not a valid number, such as 2% or 0.02"),
         (("--confidence", "1"), "1.0 is not in the range 0.5<=x<=0.999999"),
         (("--confidence", "49.9%"), "is not in the range"),

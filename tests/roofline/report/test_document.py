@@ -95,7 +95,7 @@ def test_of_plain_benchmarks_nothing_is_said_that_is_not_known(tmp_path: Path) -
     assert "- **Limitations.** Times alone, their work is not known: 1 benchmark." in text
     assert "<img" not in text
     assert "| machine | case | step | sd % |" in text
-    assert "No roofs: no record." in text
+    assert "No roofs: plain benchmarks alone, without the fixture roofline." in text
 
 
 def test_machines_stand_side_by_side(tmp_path: Path) -> None:

@@ -388,3 +388,15 @@ def _collect(value: Any, places: list[tuple[Any, Any]]) -> None:
     for key, item in items:
         places.append((value, key))
         _collect(item, places)
+
+
+def test_what_other_tools_wrote_is_one_line(tmp_path: Path) -> None:
+    """A project's own folder has many such files."""
+    build.write(tmp_path / "mine.json", build.document([build.record()]))
+    for name in "abcd":
+        (tmp_path / f"{name}.json").write_text("{}")
+    reading = read([tmp_path])
+    (skipped,) = reading.skipped
+    assert skipped.startswith(f"4 files that are no pytest-benchmark results: {tmp_path / 'a.json'}, ")
+    assert skipped.endswith(" and 1 more")
+    assert not reading.unreadable

@@ -240,6 +240,7 @@ def test_what_cannot_be_read_does_not_keep_out_the_rest(run: Run, one: Path, tmp
         (("query", "{results}", "SELECT 1"), 3, "{results}: no store."),
         (("query", "{store}", "SELECT nothing FROM cases"), 2, 'Referenced column "nothing" not found'),
         (("query", "{store}", "SELEC"), 2, "syntax error"),
+        (("query", "{store}", "SELECT case, model FROM cases"), 2, 'The column "case" has to stand in double quotes.'),
         (("query", "{store}", "DROP VIEW cases"), 2, "give one SELECT: a store is only read."),
         (("query", "{store}", "SELECT 1; SELECT 2"), 2, "give one SELECT"),
         (("query", "{store}", ""), 2, "give one SELECT"),

@@ -61,7 +61,7 @@ def baseline(path: Path, options: Mapping[str, Any]) -> Baseline:
     for found, named in result_files([path]):
         try:
             if read_file(found).is_profiled:
-                raise NoResultError(f"{found}: measured under a profiler, so it is no side of a comparison")
+                raise NoResultError(found, "measured under a profiler, so it is no side of a comparison")
         except ReadError as error:
             if named:
                 raise NoBaseline(re.sub(r"^(:\d+)?: ", "", _first([str(error)]).removeprefix(str(found)))) from error

@@ -72,8 +72,9 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     first = next(iter(names.values()), "")
     without_record = all(row.point.benchmark.record is None for row in rows)
     rate = ("step_time_s", "spread") if rows and without_record else ("samples_per_s", "samples_per_s_sd")
+    title = f"Machines side by side; speed-up over {first}" if rows else "No workload was measured on two machines"
     return Table(
-        title=f"{first}: no other machine beside it" if alone else f"Machines side by side; speed-up over {first}",
+        title=f"{first}: no other machine beside it" if alone else title,
         columns=[*_COLUMNS, *notes_of((row.point for row in rows), of="point")],
         rows=rows,
         display=[_MACHINE, *pick(*rate, of="point"), _SPEED_UP, *pick(*_SHOWN, of="point")],

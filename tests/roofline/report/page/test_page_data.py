@@ -135,7 +135,7 @@ def test_what_is_not_known_of_any_case_is_said(tmp_path: Path) -> None:
     ]
     assert machine["roofline"]["points"] == []
     assert machine["roofline"]["notes"] == [
-        "No roofs: no record",
+        "No roofs: plain benchmarks alone, without the fixture roofline",
         "Not drawn: test_0: no record of the work: a plain benchmark, without the fixture roofline",
     ]
 
