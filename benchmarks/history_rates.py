@@ -28,7 +28,7 @@ from benchmarks.figures import Figure, Share
 from benchmarks.gate_stored import recordings, see
 from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.verdict import CONFIDENCE, LEAST_EFFECT
-from roofline.histories.change_points import SHORTEST, Levels, find_levels
+from roofline.histories.change_points import SHORTEST, FoundLevels, find_levels
 from roofline.histories.judged_series import judge_all
 from roofline.histories.series import Entry, Series
 
@@ -49,12 +49,12 @@ NEAR = 3
 """Points between a step and where it was told, at most."""
 
 
-def levels_of(values: Values) -> Levels:
+def levels_of(values: Values) -> FoundLevels:
     """Judge a history by itself."""
     return find_levels(np.exp(values).tolist(), level=1 - CONFIDENCE, confidence=CONFIDENCE, least=LEAST_EFFECT)
 
 
-def levels_together(histories: Sequence[Values]) -> list[Levels]:
+def levels_together(histories: Sequence[Values]) -> list[FoundLevels]:
     """Judge histories together, as a command judges what it reads."""
     series = [
         Series(

@@ -20,7 +20,7 @@ from pytest_roofline.device import cpus, device_memory
 from pytest_roofline.device.selection import Kind
 from pytest_roofline.parallel import torchrun
 from pytest_roofline.settings import Given, SettingError, resolve, source
-from pytest_roofline.workers.device_shares import kind_of, take_share
+from pytest_roofline.workers.device_shares import device_kind, take_share
 from pytest_roofline.workers.role import role_of
 from pytest_roofline.workload import compiling
 from pytest_roofline.workload import precision as precisions
@@ -289,7 +289,7 @@ def _build(config: pytest.Config) -> Suite:
         replace(case, compile=compile)
         for case in matrix.load(values["matrix"], _overrides(values, sources), source=sources["matrix"])
     ]
-    kind = kind_of(config)
+    kind = device_kind(config)
     suite = Suite(
         cases={case.id: case for case in cases},
         fed=_fed(cases, kind),

@@ -19,7 +19,7 @@ from pytest_roofline.config import NOT_MEASURED, deselect, disabled, misread_pat
 from pytest_roofline.device.selection import KINDS
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import add_flags, source
-from pytest_roofline.workers.device_shares import kind_of, require_torch, select
+from pytest_roofline.workers.device_shares import device_kind, require_torch, select_device
 from pytest_roofline.workers.role import KEY as ROLE_KEY
 from pytest_roofline.workers.role import ROLE, STANDING, Role, role_of, session_of
 from pytest_roofline.workers.shared_folder import PlannedTests
@@ -109,7 +109,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     chosen = options_of(config)
     role = role_of(config)
     if chosen.device.kind is not None and not config.option.collectonly and role is None:
-        select(config)
+        select_device(config)
     result = yield
     if role is not None:
         return result  # a worker has told the controller what it collected, and that measures nothing itself
@@ -189,7 +189,7 @@ def _prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
     _put_in_order(config, items, cases)
     if not _marks(config):
         return
-    kind = kind_of(config)
+    kind = device_kind(config)
     other = set()
     for item in cases:
         marked = {marker.name for marker in item.iter_markers() if marker.name in KINDS}
@@ -323,7 +323,7 @@ def _refuse_empty(config: pytest.Config, items: list[pytest.Item]) -> None:
         raise pytest.UsageError(
             f"no case to measure: there are no values for the parameters of {', '.join(sorted(unset))}"
         )
-    kind = kind_of(config)
+    kind = device_kind(config)
     by_mark, by_name = config.option.markexpr, config.option.keyword
     selection = " and ".join(f"-{flag} {one!r}" for flag, one in (("m", by_mark), ("k", by_name)) if one)
     # Markers name devices; names don't.

@@ -32,7 +32,7 @@ from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
 from pytest_roofline.session.run import RUN, Run
-from pytest_roofline.workers.device_shares import select, take_share
+from pytest_roofline.workers.device_shares import select_device, take_share
 from pytest_roofline.workers.isolation import Isolation
 from pytest_roofline.workers.role import STANDING, Role, place_of
 from pytest_roofline.workers.shared_folder import PlannedTests
@@ -52,7 +52,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
         torchrun.prepare(config, rank)
     # Files are the first rank's business; and a worker without a device of its own measures nothing.
     keeps = not hasattr(config, "workerinput") and (rank is None or rank.rank == 0)
-    run = _keeping_run(config, plan) if keeps else _new_run(config, select(config), plan)
+    run = _keeping_run(config, plan) if keeps else _new_run(config, select_device(config), plan)
     _count_events(run)
     counting = _counting(config, run) if keeps and chosen.ncu is not None else None
     if keeps:
@@ -108,7 +108,7 @@ def join(config: pytest.Config, role: Role, items: list[pytest.Item]) -> None:
     plan = PlannedTests.of(items, _of_suite(config, NOTES))
     share = take_share(config)
     assert share is not None
-    device = select(config)
+    device = select_device(config)
     if device.type == "cuda":
         torch.cuda.set_device(device)  # what a test calls "cuda" is this one
     if all(uses_roofline(item) for item in items if "benchmark" in getattr(item, "fixturenames", ())):
@@ -153,7 +153,7 @@ def _keeping_run(config: pytest.Config, plan: PlannedTests) -> Run:
     if options_of(config).results is not None and flag is not None:
         raise pytest.UsageError(NOT_MEASURED.format(flag))
     _refuse_unwritable(config.option.benchmark_json)
-    device = select(config)
+    device = select_device(config)
     standing = config.stash.get(STANDING, None)
     return _new_run(
         config,

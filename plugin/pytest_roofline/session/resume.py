@@ -23,7 +23,7 @@ class NotResumed(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class EarlierRun:
     """What a run that did not come to its end has measured.
 
     :param journal: the file to which is added.
@@ -65,7 +65,7 @@ def newest(folder: Path) -> Path:
 
 def earlier(
     path: Path, machine: Machine, now: Session, commit_info: Mapping[str, Any], planned: Mapping[str, str]
-) -> Earlier:
+) -> EarlierRun:
     """Read what is to be gone on with. The JSON of a run that was stopped becomes a journal again.
 
     :param machine: the one that is to go on with it, with its session ``now``.
@@ -86,7 +86,7 @@ def earlier(
         raise NotResumed(f"{path} is of another run: {'; '.join(others)}. Leave the flag out to measure anew.")
     rows = _rows(begun.document, path)
     died_in = begun.running if begun.running in planned else None
-    return Earlier(
+    return EarlierRun(
         journal=path if journal.is_journal(path) else _journal_again(path, begun),
         rows=rows,
         session=session,
@@ -95,7 +95,7 @@ def earlier(
     )
 
 
-def died(earlier: Earlier, planned: Mapping[str, str]) -> NotMeasured | None:
+def died(earlier: EarlierRun, planned: Mapping[str, str]) -> NotMeasured | None:
     """Say why the case in which the earlier run's process ended has no number; None where it ended in none."""
     if earlier.died_in is None:
         return None

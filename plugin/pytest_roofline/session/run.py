@@ -24,7 +24,7 @@ from pytest_roofline.roofs.stored import last_roofs
 from pytest_roofline.session import results_file
 from pytest_roofline.session.gating import analysis
 from pytest_roofline.session.gating.baseline import Baseline, verdict
-from pytest_roofline.session.resume import Earlier, died
+from pytest_roofline.session.resume import EarlierRun, died
 from pytest_roofline.workload.precision import PRECISIONS
 from pytest_roofline.workload.step import Workload
 from roofline.results import journal
@@ -112,7 +112,7 @@ class Run:
         self.file: results_file.ResultsFile | None = None
         self.results_path: Path | None = None
         """Of the run, also where another process keeps them: step logs lie beside it."""
-        self.earlier: Earlier | None = None
+        self.earlier: EarlierRun | None = None
         """What a run has measured that this one goes on with."""
         self.turns: TakesTurns | None = None
         """Where this process takes turns with another."""
@@ -176,7 +176,7 @@ class Run:
         self.file = results_file.ResultsFile(folder, self.machine.label, commit)
         self.results_path = self.file.path
 
-    def resume(self, earlier: Earlier) -> None:
+    def resume(self, earlier: EarlierRun) -> None:
         """Go on with a run, in its file.
 
         :raises results_file.ResultsError: that can't be opened.

@@ -206,7 +206,7 @@ def require_torch() -> None:
         raise pytest.UsageError(_NO_TORCH.format("it is not installed"))
 
 
-def kind_of(config: pytest.Config) -> selection.Kind:
+def device_kind(config: pytest.Config) -> selection.Kind:
     """The kind of device this session is for, whether or not it works.
 
     :raises pytest.UsageError: torch is needed to tell and can't be imported.
@@ -217,14 +217,14 @@ def kind_of(config: pytest.Config) -> selection.Kind:
         raise pytest.UsageError(_NO_TORCH.format(error)) from error
 
 
-def select(config: pytest.Config) -> torch.device:
+def select_device(config: pytest.Config) -> torch.device:
     """The device that this process measures on: its share among several, else the one that was asked for.
 
     :raises pytest.UsageError: it can't be used.
     """
     share = take_share(config)
     wanted = options_of(config).device if share is None else share.device
-    if (rank := torchrun.several()) is not None and wanted.index is None and kind_of(config) == "cuda":
+    if (rank := torchrun.several()) is not None and wanted.index is None and device_kind(config) == "cuda":
         wanted = Wanted("cuda", rank.local_rank)
     try:
         # Of several GPUs each worker tries its own; the controller leaves the memory of the first to its worker.

@@ -12,7 +12,7 @@ from typing import Literal
 
 from roofline.ab.messages import Hello
 from roofline.ab.process import MeasuringProcess
-from roofline.ab.side import CannotMeasure, LoadedCode, Side
+from roofline.ab.side import CannotMeasure, LoadedCode, MeasuredSide
 from roofline.ab.turn_taking import Clock, TurnsOfTest, alternate
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.effects.paired import (
@@ -135,7 +135,7 @@ class AbResult:
     :param notes: what each side was and which code it ran.
     """
 
-    sides: Mapping[SideName, Side]
+    sides: Mapping[SideName, MeasuredSide]
     rules: Rules
     arguments: tuple[str, ...]
     cases: tuple[AbCase, ...]
@@ -146,12 +146,12 @@ class AbResult:
         return tuple(case for case in self.cases if case.outcome in outcomes)
 
 
-Start = Callable[[Side, Sequence[str], Path, Mapping[str, str]], MeasuringProcess]
+Start = Callable[[MeasuredSide, Sequence[str], Path, Mapping[str, str]], MeasuringProcess]
 """Starts a measuring process: of a side, with pytest's arguments, what it prints in a file, in an environment."""
 
 
 def measure_in_turns(
-    sides: Mapping[SideName, Side],
+    sides: Mapping[SideName, MeasuredSide],
     arguments: Sequence[str],
     rules: Rules,
     folder: Path,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from roofline.ab.messages import PIPES, PROTOCOL, WORKER, Channel, Closed, Hello, Message, TimedOut, Unreadable
-from roofline.ab.side import CannotMeasure, Side
+from roofline.ab.side import CannotMeasure, MeasuredSide
 
 LAST_LINES = 8
 """Lines of a failed process's output that its error shows, without pytest's header."""
@@ -40,7 +40,7 @@ class MeasuringProcess:
     :raises ProcessFailed: it can't be started.
     """
 
-    def __init__(self, side: Side, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, side: MeasuredSide, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
         self.side = side
         self._log = log
         to_child, from_parent = os.pipe()

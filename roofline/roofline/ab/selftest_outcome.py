@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from roofline.ab.measuring_in_turns import AbCase, AbResult
-from roofline.ab.side import Side
+from roofline.ab.side import MeasuredSide
 from roofline.comparison.effects.paired import SideName, least_detectable
 from roofline.show.tables import Table, number, words
 from roofline.text.units import counted, percent, signed
@@ -55,13 +55,13 @@ def _is_measured(case: AbCase | None) -> TypeGuard[AbCase]:
     return case is not None and case.problem is None and case.effect is not None
 
 
-def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, Side]:
+def unchanged(root: Path, folder: Path, python: str) -> dict[SideName, MeasuredSide]:
     """Make two sides of the same code."""
-    base = Side(name="base", what="the same code", root=root, folder=folder, tree=root, python=python)
+    base = MeasuredSide(name="base", what="the same code", root=root, folder=folder, tree=root, python=python)
     return {"base": base, "new": replace(base, name="new", what="this code")}
 
 
-def slowed(sides: Mapping[SideName, Side], share: float) -> dict[SideName, Side]:
+def slowed(sides: Mapping[SideName, MeasuredSide], share: float) -> dict[SideName, MeasuredSide]:
     """Make every step of the new side longer by ``share``. The base waits for the device as the new side does, and no
     longer.
     """

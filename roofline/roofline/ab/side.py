@@ -34,7 +34,7 @@ class CannotMeasure(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class MeasuredSide:
     """:param what: the revision, folder or interpreter, as the user gave it.
     :param root: of the tree.
     :param folder: below ``root``, where pytest is started.
@@ -111,7 +111,7 @@ def two_sides(
     new_path: Path | None = None,
     base_python: str | None = None,
     new_python: str | None = None,
-) -> Iterator[dict[SideName, Side]]:
+) -> Iterator[dict[SideName, MeasuredSide]]:
     """Make the sides that the options of ``roofline ab`` name, with their trees, until the block is left.
 
     :param here: the folder in which the program runs.
@@ -150,7 +150,7 @@ def two_sides(
         yield sides
 
 
-_Tree = partial[Side]
+_Tree = partial[MeasuredSide]
 """A side without its name and its interpreter."""
 
 
@@ -174,14 +174,14 @@ def _revisions(
     for root, what, commit in zip(roots, (base, new or "the working tree"), commits, strict=True):
         if not (root / below).is_dir():
             raise CannotMeasure(f"{what} has no folder {below}. Run it from one that is in both revisions.")
-        trees.append(_Tree(Side, what=what, root=root, folder=root / below, tree=top, commit=commit))
+        trees.append(_Tree(MeasuredSide, what=what, root=root, folder=root / below, tree=top, commit=commit))
     return trees
 
 
 def _folder(what: str, path: Path, below: Path | None = None) -> _Tree:
     """:param below: where pytest is started. Default: in the folder itself."""
     root = Path(os.path.realpath(path))
-    return _Tree(Side, what=what, root=root, folder=below or root, tree=root, commit=_commit(root))
+    return _Tree(MeasuredSide, what=what, root=root, folder=below or root, tree=root, commit=_commit(root))
 
 
 def _top(folder: Path) -> Path:
@@ -227,7 +227,7 @@ class LoadedCode:
     :param sides: different trees; where both are one tree (two interpreters) there is nothing to mix up.
     """
 
-    def __init__(self, sides: Mapping[SideName, Side]) -> None:
+    def __init__(self, sides: Mapping[SideName, MeasuredSide]) -> None:
         self._sides = sides
         self._own: dict[SideName, set[str]] = {name: set() for name in SIDES}
 

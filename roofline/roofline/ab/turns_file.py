@@ -19,7 +19,7 @@ from typing import Any
 
 from roofline.ab.measuring_in_turns import AbCase, AbResult
 from roofline.ab.messages import Hello
-from roofline.ab.side import Side, WrongOptions
+from roofline.ab.side import MeasuredSide, WrongOptions
 from roofline.comparison.effects.paired import SIDES
 from roofline.files.writing import write_text
 
@@ -75,7 +75,7 @@ def document(result: AbResult, now: datetime | None = None) -> dict[str, Any]:
     }
 
 
-def _side(side: Side, hello: Hello) -> dict[str, Any]:
+def _side(side: MeasuredSide, hello: Hello) -> dict[str, Any]:
     return {
         "what": side.what,
         "commit": side.commit,

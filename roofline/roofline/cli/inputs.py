@@ -14,7 +14,7 @@ from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.parameters import Command
 from roofline.machine.published import DeviceFileError, DeviceTable, load
 from roofline.model.points import Point, place_all
-from roofline.results.reader import Reading, read
+from roofline.results.reader import ReadResults, read
 from roofline.results.same_session import told_apart
 from roofline.text.units import some_of
 
@@ -56,7 +56,7 @@ def devices_option(function: Command) -> Command:
     )(function)
 
 
-def read_results(paths: Iterable[Path]) -> Reading:
+def read_results(paths: Iterable[Path]) -> ReadResults:
     """Read files and folders; what was left out goes to stderr.
 
     :raises roofline.files.decoding.ReadError: nothing could be read.
@@ -70,7 +70,7 @@ def read_results(paths: Iterable[Path]) -> Reading:
     return reading
 
 
-def read_sessions(paths: Iterable[Path]) -> Reading:
+def read_sessions(paths: Iterable[Path]) -> ReadResults:
     """The same, each session once, in however many files it stands."""
     reading = read_results(paths)
     files, again = told_apart(reading.files)

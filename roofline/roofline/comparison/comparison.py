@@ -16,9 +16,9 @@ from roofline.comparison.effects.learning import Learned, holds
 from roofline.comparison.effects.verdict import Verdict, judge_effects
 from roofline.comparison.judged_case import MATCHED, OUTCOMES, Compared, Outcome, matched_case
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, names_of
-from roofline.comparison.observations.runs import Run
+from roofline.comparison.observations.runs import ObservedRun
 from roofline.comparison.sides.compared_figures import FIGURES, ComparedFigure
-from roofline.comparison.sides.earlier_sessions import Earlier, learn_from
+from roofline.comparison.sides.earlier_sessions import EarlierSessions, learn_from
 from roofline.comparison.sides.matching import MatchedCase, match
 from roofline.comparison.sides.side_files import Side, read_side
 from roofline.files.decoding import ReadError
@@ -40,12 +40,12 @@ class Comparison:
 
     settings: Settings
     cases: tuple[Compared, ...]
-    base_runs: tuple[Run, ...]
-    new_runs: tuple[Run, ...]
+    base_runs: tuple[ObservedRun, ...]
+    new_runs: tuple[ObservedRun, ...]
     left_out: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     common: Mapping[MachineIdentity, CommonFactor] = field(default_factory=dict)
-    earlier: Earlier = field(default_factory=Earlier)
+    earlier: EarlierSessions = field(default_factory=EarlierSessions)
     other_hours: frozenset[MachineIdentity] = frozenset()
 
     @property
@@ -95,13 +95,13 @@ class Comparison:
         return names_of((*self.machines, *others))
 
 
-def compare(base: Side, new: Side, settings: Settings, earlier: Earlier | None = None) -> Comparison:
+def compare(base: Side, new: Side, settings: Settings, earlier: EarlierSessions | None = None) -> Comparison:
     """:param earlier: what earlier sessions tell of each machine's scatter.
     :raises ReadError: by roof, a side of several machines.
     """
     matching = match(base, new, settings.by)
     family = [matched_case(case, settings) for case in matching.cases if case.standing == "matched"]
-    earlier = earlier or Earlier()
+    earlier = earlier or EarlierSessions()
     used = _judged_by(earlier.learned, family)
     common = _common(family, settings, matching.cases, used)
     for case, verdict in zip(family, _verdicts(family, settings), strict=True):

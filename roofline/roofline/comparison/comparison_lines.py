@@ -12,7 +12,7 @@ from roofline.comparison.judged_case import BETTER, MATCHED, WORSE, Compared, me
 from roofline.comparison.observations.observation import OUTLIER
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, state_differences
 from roofline.comparison.observations.runs import (
-    Run,
+    ObservedRun,
     before_the_baseline,
     changed_roofs,
     code_of,
@@ -202,7 +202,7 @@ class ComparisonLines:
             return f"{line}; what may have caused it: {self._named(causes)}"
         return f"{line}; nothing that both sides record tells of a cause"
 
-    def _incomplete(self, runs: Iterable[Run]) -> list[str]:
+    def _incomplete(self, runs: Iterable[ObservedRun]) -> list[str]:
         """Lines for the runs of a side that did not end: what they would have measured is in no verdict."""
         return self._first("runs that did not end", [f"{run.file}: {run.incomplete}" for run in runs if run.incomplete])
 
@@ -338,7 +338,7 @@ def _places(comparison: Comparison) -> str:
     return f"Compared is the {comparison.figure.title}: {', '.join(places) or 'no record has one'}"
 
 
-def _side(runs: Sequence[Run], names: Mapping[MachineIdentity, str]) -> str:
+def _side(runs: Sequence[ObservedRun], names: Mapping[MachineIdentity, str]) -> str:
     last = newest(runs)
     sessions = f"{len(runs)} session{'s' if len(runs) > 1 else ''}"
     machines = list(dict.fromkeys(run.machine for run in runs))

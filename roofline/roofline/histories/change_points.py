@@ -67,7 +67,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
+class FoundLevels:
     """What a series shows.
 
     ``drift`` is of the last point's level over the first one's, without the steps; ``drifts``: it is shown not to be
@@ -101,7 +101,7 @@ def surest_chance(times_s: Sequence[float], *, level: float, least: float) -> fl
 
 def find_levels(
     times_s: Sequence[float], *, level: float, confidence: float, least: float, asked: int | None = None
-) -> Levels:
+) -> FoundLevels:
     """Find the steps of a series, and its drift.
 
     :param times_s: in order of time, at least `SHORTEST`, finite and above 0.
@@ -122,7 +122,7 @@ def find_levels(
     fit = model.fit(places)
     drift = fit.effect(0, 1, 1, wander=0)
     asked = len(logs) - LEAST_POINTS if asked is None else asked
-    return Levels(
+    return FoundLevels(
         changes=tuple(
             Change(
                 place=place,

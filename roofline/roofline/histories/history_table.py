@@ -11,7 +11,7 @@ from typing import Any, Literal
 from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.effects.effect import Effect
 from roofline.comparison.observations.runs import setup_differences
-from roofline.histories.change_points import SHORTEST, Change, Levels
+from roofline.histories.change_points import SHORTEST, Change, FoundLevels
 from roofline.histories.judged_series import JudgedSeries, name_of
 from roofline.histories.series import Entry, commits_between
 from roofline.show.tables import Column, Table, ends, number, seconds, share, words
@@ -42,7 +42,7 @@ class _Level:
     entries: Sequence[Entry]
 
     @property
-    def levels(self) -> Levels | None:
+    def levels(self) -> FoundLevels | None:
         return self.of.levels
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import Found
-from roofline.histories.change_points import LEAST_POINTS, SHORTEST, Change, Levels, find_levels, surest_chance
+from roofline.histories.change_points import LEAST_POINTS, SHORTEST, Change, FoundLevels, find_levels, surest_chance
 from roofline.histories.series import Series, commits_between
 from roofline.text.units import counted, first_lines, signed, signed_range
 
@@ -24,7 +24,7 @@ class JudgedSeries:
 
     series: Series
     settings: Settings
-    levels: Levels | None
+    levels: FoundLevels | None
     by_revision: bool = False
     since: int | None = 0
 
@@ -153,7 +153,7 @@ def _level(chances: Iterable[float | None], settings: Settings) -> float:
     return level * min(1.0, (max(sure, default=0) + 1) / max(1, len(judged)))
 
 
-def _levels_of(one: Series, since: int | None, settings: Settings, level: float) -> Levels | None:
+def _levels_of(one: Series, since: int | None, settings: Settings, level: float) -> FoundLevels | None:
     if len(one.entries) < SHORTEST:
         return None
     return find_levels(

@@ -29,7 +29,7 @@ MODES: dict[Mode, str] = {"train": "training", "infer": "inference"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredThroughput:
     """A case's samples per second, and one standard deviation."""
 
     point: Point
@@ -46,11 +46,11 @@ class Curve:
     ``place`` is that of the knee (see `roofline.model.point_groups.knee`).
     """
 
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredThroughput, ...]
     place: int | None
 
     @property
-    def knee(self) -> Measured | None:
+    def knee(self) -> MeasuredThroughput | None:
         """At the knee; None where margins leave it open, and where the largest batch still gains."""
         one = None if self.place is None else self.measured[self.place]
         return None if one is self.measured[-1] else one
@@ -118,26 +118,26 @@ def throughput_figure(points: Sequence[Point], title: str, style: Style) -> Figu
     return figure
 
 
-def _legend(measured: Sequence[Measured], style: Style) -> list[Line2D]:
+def _legend(measured: Sequence[MeasuredThroughput], style: Style) -> list[Line2D]:
     cases = [one.case for one in measured]
     variants = (one.variant for one in measured)
     return style.handles((one.model for one in cases), (one.precision for one in cases), variants, lines=True)
 
 
-def all_measured(points: Sequence[Point]) -> list[Measured]:
+def all_measured(points: Sequence[Point]) -> list[MeasuredThroughput]:
     """Those of the cases that have a throughput."""
     found = []
     for point in points:
         record, rate = point.benchmark.record, point.samples_per_s
         if record is not None and rate is not None and point.valid and record.case.batch >= 1:
-            found.append(Measured(point, record.case, variant(record), rate, rate * (point.spread or 0.0)))
+            found.append(MeasuredThroughput(point, record.case, variant(record), rate, rate * (point.spread or 0.0)))
     return found
 
 
-def curves(measured: Sequence[Measured]) -> list[Curve]:
+def curves(measured: Sequence[MeasuredThroughput]) -> list[Curve]:
     """Throughputs of one machine as curves; a series of which more differs than the batch size is none."""
 
-    def series_of(one: Measured) -> tuple[str, ...]:
+    def series_of(one: MeasuredThroughput) -> tuple[str, ...]:
         return one.case.model, one.case.mode, one.case.precision, one.variant, one.case.sample_unit
 
     found = []
@@ -148,11 +148,13 @@ def curves(measured: Sequence[Measured]) -> list[Curve]:
     return found
 
 
-def _differ_in_batch_alone(of: Sequence[Measured]) -> bool:
+def _differ_in_batch_alone(of: Sequence[MeasuredThroughput]) -> bool:
     return len({one.case.batch for one in of}) == len(of) and len({settings_but_batch(one.case) for one in of}) == 1
 
 
-def _draw(axes: Axes, measured: Sequence[Measured], knees: Sequence[Measured], style: Style) -> None:
+def _draw(
+    axes: Axes, measured: Sequence[MeasuredThroughput], knees: Sequence[MeasuredThroughput], style: Style
+) -> None:
     tidy(axes)
     rates = [one.rate for one in measured]
     batches = sorted({one.case.batch for one in measured})

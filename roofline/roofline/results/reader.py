@@ -48,7 +48,7 @@ class NoBenchmarksError(ReadError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadResults:
     """What came of the paths that were given. ``skipped`` says which files of a folder were left out and why;
     ``unreadable`` are those of them that should be results, and what the files that were read had to leave out.
     """
@@ -58,7 +58,7 @@ class Reading:
     unreadable: tuple[str, ...] = ()
 
 
-def read(paths: Iterable[Path]) -> Reading:
+def read(paths: Iterable[Path]) -> ReadResults:
     """Read files, recursively the ``*.json`` of folders, and the runs of stores; each once.
 
     :raises ReadError: a named file can't be read, or nothing at all could be. A file found in a folder that can't be
@@ -89,7 +89,7 @@ def read(paths: Iterable[Path]) -> Reading:
     skipped += (without := folders_without_results(paths))
     unreadable += without
     unreadable += (reason for file in files.values() for reason in file.left_out)
-    return Reading(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
+    return ReadResults(files=tuple(files.values()), skipped=tuple(skipped), unreadable=tuple(unreadable))
 
 
 def _of_others(foreign: Sequence[NoResultError]) -> list[str]:

@@ -15,7 +15,7 @@ from roofline.machine.published import DeviceTable
 from roofline.results.reader import content_of_result, folders_without_results, read_file, result_files
 from roofline.results.stored_runs import LACKS_PYARROW, MARKER, VERSION, is_store, run_paths
 from roofline.show.export import LacksPyarrow
-from roofline.store.batches import Run, run_id, write_batch
+from roofline.store.batches import StoredRun, run_id, write_batch
 from roofline.store.processes import in_processes
 
 CHUNK_BYTE = 16 * 2**20
@@ -126,7 +126,7 @@ def _chunks(files: Iterator[_File]) -> Iterator[list[_File]]:
 def _add_chunk(store: Path, devices: DeviceTable, files: Iterable[_File]) -> Added:
     """Read files, and write a batch for each machine and day."""
     added = Added()
-    partitions: dict[str, list[Run]] = {}
+    partitions: dict[str, list[StoredRun]] = {}
     for path, named, content in files:
         try:
             result = read_file(path, content)
@@ -134,7 +134,7 @@ def _add_chunk(store: Path, devices: DeviceTable, files: Iterable[_File]) -> Add
             (added.refused if named else added.skipped).append(str(error))
             continue
         added.notes += result.notes
-        run = Run(id=run_id(content), content=content, result=result)
+        run = StoredRun(id=run_id(content), content=content, result=result)
         partitions.setdefault(run.partition, []).append(run)
     for runs in partitions.values():
         added.runs += len(runs)

@@ -33,7 +33,7 @@ _NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class StoredRun:
     """A file to add. ``id`` is a hash of ``content``, its bytes."""
 
     id: str
@@ -52,7 +52,7 @@ def run_id(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def write_batch(store: Path, runs: Sequence[Run], devices: DeviceTable) -> int:
+def write_batch(store: Path, runs: Sequence[StoredRun], devices: DeviceTable) -> int:
     """Write runs of one partition.
 
     :param devices: published roofs, for those that were not measured.
@@ -127,7 +127,7 @@ def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(pd.array(pa.array(values.array).cast(pa.large_string()), dtype="string[pyarrow]"))
 
 
-def _files(runs: Sequence[Run]) -> bytes:
+def _files(runs: Sequence[StoredRun]) -> bytes:
     """Make the table of files, each in a row group of its own: it can be read without the others."""
     import pyarrow as pa
 
@@ -135,7 +135,7 @@ def _files(runs: Sequence[Run]) -> bytes:
     return _parquet(table, row_group_size=1, use_dictionary=False, write_statistics=["run"])
 
 
-def _runs(runs: Sequence[Run], cases: Mapping[str, int]) -> bytes:
+def _runs(runs: Sequence[StoredRun], cases: Mapping[str, int]) -> bytes:
     """Make the table of runs.
 
     :param cases: how many each has.

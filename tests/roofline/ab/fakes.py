@@ -9,12 +9,12 @@ from typing import Any
 
 from roofline.ab.messages import PROTOCOL, Agreed, Begin, Done, Enough, Hello, Message, Next, Ready, Took, Turn
 from roofline.ab.process import ProcessFailed
-from roofline.ab.side import Side
+from roofline.ab.side import MeasuredSide
 from roofline.comparison.effects.paired import SideName
 
 
-def side(name: SideName, root: Path = Path("/tree")) -> Side:
-    return Side(name=name, what=f"the {name}", root=root, folder=root, tree=root, python="python")
+def side(name: SideName, root: Path = Path("/tree")) -> MeasuredSide:
+    return MeasuredSide(name=name, what=f"the {name}", root=root, folder=root, tree=root, python="python")
 
 
 def case_of(test: str) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from roofline.ab.side import CannotMeasure, LoadedCode, Side
+from roofline.ab.side import CannotMeasure, LoadedCode, MeasuredSide
 from roofline.comparison.effects.paired import SIDES, SideName
 from tests.roofline.ab.fakes import side
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> dict[SideName, Side]:
+def sides(tmp_path: Path) -> dict[SideName, MeasuredSide]:
     """Two revisions of the user's tree: a package of each layout, a module and the sources of two compiled ones."""
     for name in ("tree", *SIDES):
         root = tmp_path / name
@@ -43,7 +43,9 @@ FAST = "site-packages/fast.cpython-312-x86_64-linux-gnu.so"
         "/usr/lib/site-packages/quick.so",
     ],
 )
-def test_code_of_the_project_from_elsewhere_is_refused(sides: dict[SideName, Side], tmp_path: Path, path: str) -> None:
+def test_code_of_the_project_from_elsewhere_is_refused(
+    sides: dict[SideName, MeasuredSide], tmp_path: Path, path: str
+) -> None:
     with pytest.raises(CannotMeasure) as refused:
         LoadedCode(sides).add("base", [str(tmp_path / path)])
     assert f"base (the base) loaded {tmp_path / path}, which is not of its own tree" in str(refused.value)
@@ -64,14 +66,14 @@ def test_code_of_the_project_from_elsewhere_is_refused(sides: dict[SideName, Sid
         ("/usr/lib/site-packages/fast.py", "0 files"),
     ],
 )
-def test_other_code_is_right(sides: dict[SideName, Side], tmp_path: Path, path: str, own: str) -> None:
+def test_other_code_is_right(sides: dict[SideName, MeasuredSide], tmp_path: Path, path: str, own: str) -> None:
     """A side's own files are counted."""
     code = LoadedCode(sides)
     code.add("base", [str(tmp_path / path)])
     assert code.lines()[0] == f"base: the base, commit c0ffee00; {own} of {tmp_path / 'base'} loaded"
 
 
-def test_what_each_side_is_to_load_of_its_own(sides: dict[SideName, Side], tmp_path: Path) -> None:
+def test_what_each_side_is_to_load_of_its_own(sides: dict[SideName, MeasuredSide], tmp_path: Path) -> None:
     """Two Pythons have an installed module each; two of one tree share its files."""
     LoadedCode({**sides, "base": replace(sides["base"], python="other")}).add("base", [f"/usr/lib/{FAST}"])
     code = LoadedCode({name: side(name, tmp_path / "tree") for name in SIDES})

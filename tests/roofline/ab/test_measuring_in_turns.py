@@ -10,7 +10,7 @@ import pytest
 
 from roofline.ab.measuring_in_turns import AbCase, AbResult, CannotMeasure, Rules, judge_cases, measure_in_turns
 from roofline.ab.process import ProcessFailed
-from roofline.ab.side import Side
+from roofline.ab.side import MeasuredSide
 from tests.roofline.ab.fakes import FakeProcess, Table, side
 from tests.roofline.ab.made import turns
 
@@ -31,7 +31,9 @@ class Lab:
         self.said: list[str] = []
         self._of = of
 
-    def start(self, side: Side, arguments: Sequence[str], _log: Path, environment: Mapping[str, str]) -> FakeProcess:
+    def start(
+        self, side: MeasuredSide, arguments: Sequence[str], _log: Path, environment: Mapping[str, str]
+    ) -> FakeProcess:
         assert arguments == ("-k", "x")
         assert environment == {"A": "b"}
         given = self._of.get(side.name, {})
@@ -159,7 +161,7 @@ def test_a_side_that_does_not_start_ends_it() -> None:
     lab = Lab()
     start = lab.start
 
-    def starts(side: Side, *rest: Any) -> FakeProcess:
+    def starts(side: MeasuredSide, *rest: Any) -> FakeProcess:
         return start(side, *rest) if side.name == "base" else Dead("new", lab.table)
 
     lab.start = starts  # type: ignore[method-assign]

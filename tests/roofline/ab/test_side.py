@@ -13,7 +13,7 @@ import pytest
 
 from roofline.ab.side import (
     CannotMeasure,
-    Side,
+    MeasuredSide,
     WrongOptions,
     check_arguments,
     two_sides,
@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def prepared(here: Path, trees: Path, **asked: Any) -> tuple[Side, Side]:
+def prepared(here: Path, trees: Path, **asked: Any) -> tuple[MeasuredSide, MeasuredSide]:
     trees.mkdir(exist_ok=True)
     with two_sides(here, trees, **asked) as sides:
         assert all(side.folder.is_dir() for side in sides.values())
@@ -168,7 +168,7 @@ def test_each_side_finds_its_own_packages_first(tmp_path: Path, monkeypatch: pyt
     root, tree = _made(tmp_path / "base"), _made(tmp_path / "tree")
     _made(root / "src" / "package")
     (root / "src" / "package" / "__init__.py").touch()
-    side = Side(name="base", what="x", root=root, folder=root, tree=tree, python="python")
+    side = MeasuredSide(name="base", what="x", root=root, folder=root, tree=tree, python="python")
     monkeypatch.chdir(tree)
     given = os.pathsep.join(["lib", str(tree / "more"), "/elsewhere", "../tools"])
     environment = side.environment({"PYTHONPATH": given, "HOME": "/h"})
@@ -184,7 +184,7 @@ def test_this_repository_measures_itself_with_each_side_s_own_plugin(tmp_path: P
     for package in ("plugin/pytest_roofline", "roofline/roofline"):
         _made(tmp_path / package)
         (tmp_path / package / "__init__.py").touch()
-    side = Side(name="base", what="x", root=tmp_path, folder=tmp_path, tree=tmp_path, python="python")
+    side = MeasuredSide(name="base", what="x", root=tmp_path, folder=tmp_path, tree=tmp_path, python="python")
     assert side.environment({})["PYTHONPATH"].split(os.pathsep) == [
         str(tmp_path / folder) for folder in ("", "plugin", "roofline")
     ]

@@ -15,7 +15,7 @@ from roofline.comparison.effects.effect import Effect
 from roofline.comparison.gate import GATE_RULES, WARNING, judge
 from roofline.comparison.judged_case import Compared, Outcome
 from roofline.comparison.observations.observed_machine import MachineIdentity
-from roofline.comparison.observations.runs import Run
+from roofline.comparison.observations.runs import ObservedRun
 from roofline.comparison.sides.matching import MatchedCase, Standing
 from roofline.comparison.verdict_table import table
 from roofline.show.render import render
@@ -23,8 +23,8 @@ from roofline.show.render import render
 _MACHINE = MachineIdentity(label="lab", parts=(("fingerprint", "1"),))
 
 
-def _run(file: str, when: str) -> Run:
-    return Run(file=file, machine=_MACHINE, setup={}, when=when, commit=None, dirty=None, not_measured={})
+def _run(file: str, when: str) -> ObservedRun:
+    return ObservedRun(file=file, machine=_MACHINE, setup={}, when=when, commit=None, dirty=None, not_measured={})
 
 
 def _case(

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from roofline.histories.change_points import Levels, find_levels
+from roofline.histories.change_points import FoundLevels, find_levels
 from roofline.histories.level_model import LevelModel
 
 pytest.importorskip("ruptures", reason="needs the extra history")
 
 
-def find(logs: Any, **changes: Any) -> Levels:
+def find(logs: Any, **changes: Any) -> FoundLevels:
     settings: dict[str, Any] = {"level": 0.01, "confidence": 0.99, "least": 0.02, **changes}
     return find_levels(np.exp(np.asarray(logs)).tolist(), **settings)
 

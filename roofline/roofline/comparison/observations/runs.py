@@ -61,7 +61,7 @@ def _listed(values: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ObservedRun:
     """One session: a run that wrote one file.
 
     ``not_measured``: id of a case -> why it has no number in it. ``when`` it began: ISO 8601 in UTC, or empty.
@@ -85,11 +85,11 @@ class Run:
     not_run: frozenset[str] = frozenset()
 
 
-def run_of(result: ResultFile) -> Run:
+def run_of(result: ResultFile) -> ObservedRun:
     """The session that wrote a file."""
     session = result.session
     roofs = () if session is None else session.roofs
-    return Run(
+    return ObservedRun(
         file=str(result.path),
         machine=identity_of(result),
         setup=setup_of(result),
@@ -105,18 +105,18 @@ def run_of(result: ResultFile) -> Run:
     )
 
 
-def newest(runs: Iterable[Run]) -> Run:
+def newest(runs: Iterable[ObservedRun]) -> ObservedRun:
     return max(runs, key=lambda run: run.when)
 
 
-def code_of(run: Run) -> str:
+def code_of(run: ObservedRun) -> str:
     """In words: ``commit 0123456789 with changes``."""
     if run.commit is None:
         return "no commit recorded"
     return f"commit {short_commit(run.commit)}{' with changes' if run.dirty else ''}"
 
 
-def other_code(side: str, runs: Sequence[Run]) -> list[str]:
+def other_code(side: str, runs: Sequence[ObservedRun]) -> list[str]:
     """At most a line, for the sessions of a side that say that they are of other code than its newest.
 
     :param side: in words.
@@ -137,7 +137,7 @@ def other_code(side: str, runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+def before_the_baseline(base: Sequence[ObservedRun], new: Sequence[ObservedRun]) -> list[str]:
     """At most a line, for new sessions that a run can't have written that was measured after the baseline.
 
     Where only some began before it, those that are surely of the newest one's code are left out: the sides took turns.
@@ -155,7 +155,7 @@ def before_the_baseline(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     ]
 
 
-def _same_code(run: Run, last: Run) -> bool:
+def _same_code(run: ObservedRun, last: ObservedRun) -> bool:
     """Tell whether they say that they are: not where there were changes, for these may have been others."""
     return run.commit is not None and run.commit == last.commit and run.dirty is last.dirty is False
 
@@ -167,7 +167,7 @@ def _are(some: Sequence[object]) -> str:
 _LEVELS = ("dram", "llc")
 
 
-def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
+def changed_roofs(base: Sequence[ObservedRun], new: Sequence[ObservedRun]) -> list[str]:
     """The roofs of one machine that differ between the sides, with both values; none of different machines."""
     if base[0].machine.fingerprint is None or any(
         machine_difference(base[0].machine, run.machine) is not None for run in (*base[1:], *new)
@@ -181,7 +181,7 @@ def changed_roofs(base: Sequence[Run], new: Sequence[Run]) -> list[str]:
     ]
 
 
-def _by_name(runs: Iterable[Run]) -> dict[str, list[Roof]]:
+def _by_name(runs: Iterable[ObservedRun]) -> dict[str, list[Roof]]:
     """The roofs that the least time of a step is worked out from: no links, and no launches."""
     found: dict[str, list[Roof]] = {}
     for run in runs:

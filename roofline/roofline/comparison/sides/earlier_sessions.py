@@ -33,7 +33,7 @@ _Code = tuple[str | None, bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class EarlierSessions:
     """``learned`` is of each machine that has sessions enough. ``skipped`` says which files of a folder were left out,
     and why.
     """
@@ -48,7 +48,7 @@ def learn_from(
     sides: Sequence[Side],
     figure: FigureName,
     devices: DeviceTable,
-) -> Earlier:
+) -> EarlierSessions:
     """Learn from the earlier sessions of each machine.
 
     :param paths: files, folders and stores.
@@ -73,7 +73,7 @@ def learn_from(
         machine: learn({case: list(codes.values()) for case, codes in cases.items()}, assumed)
         for machine, cases in observed.items()
     }
-    return Earlier(
+    return EarlierSessions(
         learned={machine: tells for machine, tells in learned.items() if tells is not None}, skipped=tuple(skipped)
     )
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Literal
 
 from roofline.comparison.observations.observed_machine import MachineIdentity, machine_difference, names_of
-from roofline.comparison.observations.runs import Run
+from roofline.comparison.observations.runs import ObservedRun
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName
 from roofline.comparison.sides.session_results import By, SessionResult
 from roofline.comparison.sides.side_files import Side
@@ -104,7 +104,7 @@ class _Sessions:
     side: SideInWords
     case: str
     rows: Sequence[SessionResult]
-    runs: Sequence[Run]
+    runs: Sequence[ObservedRun]
 
     @property
     def usable(self) -> list[SessionResult]:
@@ -116,7 +116,7 @@ class _Sessions:
         return [one for one in self.rows if one.observation is None and not one.disturbed]
 
     @property
-    def absent(self) -> list[Run]:
+    def absent(self) -> list[ObservedRun]:
         """The runs without a row."""
         files = {one.run.file for one in self.rows}
         return [run for run in self.runs if run.file not in files]
@@ -191,7 +191,7 @@ def match(base: Side, new: Side, by: By) -> Matching:
     return Matching(cases=tuple(cases), left_out=tuple(_left_out(one, base.runs, of_new) for one in unmatched))
 
 
-def _one_machine(name: str, runs: Iterable[Run]) -> None:
+def _one_machine(name: str, runs: Iterable[ObservedRun]) -> None:
     machines = dict.fromkeys(run.machine for run in runs)
     if len(machines) > 1:
         named = ", ".join(names_of(machines).values())
@@ -217,7 +217,7 @@ def _merged(machines: Iterable[_Rows]) -> _Rows:
     return found
 
 
-def _left_out(machine: MachineIdentity, runs: Iterable[Run], of_new: Iterable[MachineIdentity]) -> str:
+def _left_out(machine: MachineIdentity, runs: Iterable[ObservedRun], of_new: Iterable[MachineIdentity]) -> str:
     files = [run.file for run in runs if run.machine == machine]
     why = next(filter(None, (machine_difference(machine, other) for other in of_new)), "")
     return f"left out of the baseline: {some_of(files, 1)}: {why}"
@@ -228,7 +228,7 @@ _Case = partial[MatchedCase]
 
 
 def _removed(
-    case: _Case, base: Sequence[SessionResult], added: Mapping[_Work, _Key], new_runs: Sequence[Run]
+    case: _Case, base: Sequence[SessionResult], added: Mapping[_Work, _Key], new_runs: Sequence[ObservedRun]
 ) -> MatchedCase:
     """:param added: the cases that the baseline lacks, of which one may be this by another name."""
     name = base[0].id
@@ -250,7 +250,9 @@ def _work(row: SessionResult) -> _Work:
     return (False, row.id) if row.case is None else (True, row.case.workload_hash)
 
 
-def _new(case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[Run]) -> MatchedCase:
+def _new(
+    case: _Case, new: _Sessions, others: Sequence[SessionResult] | None, base_runs: Sequence[ObservedRun]
+) -> MatchedCase:
     """:param others: the case's sessions in the baseline on other machines."""
     rows = tuple(new.rows)
     if others is not None:

@@ -18,7 +18,7 @@ from roofline.comparison.observations.observation import (
     spread_of_roof,
     why_kept_out,
 )
-from roofline.comparison.observations.runs import Run
+from roofline.comparison.observations.runs import ObservedRun
 from roofline.comparison.sides.compared_figures import FIGURES, FigureName, observe_figure
 from roofline.machine.published import DeviceTable
 from roofline.machine.roof_choice import Roofs, roofs_of
@@ -38,7 +38,7 @@ lacks the figure that is compared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedWork:
     """The work of one step: FLOP, and the edges of its bytes; and whether each was counted from the operations or read
     from hardware counters, which give the bytes one value.
     """
@@ -68,7 +68,7 @@ class SessionResult:
     was placed by; None where there is none.
     """
 
-    run: Run
+    run: ObservedRun
     id: str
     test: str
     case: Case | None
@@ -84,7 +84,7 @@ class SessionResult:
     least_s: float | None = None
     sol_s: float | None = None
     provenance: str = ""
-    counted: Counted | None = None
+    counted: CountedWork | None = None
     params: Mapping[str, Any] | None = None
     checks: frozenset[str] = frozenset()
 
@@ -98,7 +98,7 @@ class SessionResult:
 
 
 def session_results(
-    result: ResultFile, run: Run, by: By, devices: DeviceTable, figure: FigureName = "step_time"
+    result: ResultFile, run: ObservedRun, by: By, devices: DeviceTable, figure: FigureName = "step_time"
 ) -> Iterable[SessionResult]:
     """Yield what a file says of each case, row by row; roofs are ceilings and no cases."""
     if by == "roof":
@@ -118,7 +118,7 @@ def session_results(
             yield _with_record(benchmark, record, run, flags_of(record, place(record, over)), figure)
 
 
-def _without_record(benchmark: Benchmark, run: Run, figure: FigureName = "step_time") -> SessionResult:
+def _without_record(benchmark: Benchmark, run: ObservedRun, figure: FigureName = "step_time") -> SessionResult:
     stats = benchmark.stats
     seen = partial(
         SessionResult,
@@ -143,7 +143,7 @@ def _without_record(benchmark: Benchmark, run: Run, figure: FigureName = "step_t
 
 
 def _with_record(
-    benchmark: Benchmark, record: Record, run: Run, flags: tuple[Flag, ...], name: FigureName = "step_time"
+    benchmark: Benchmark, record: Record, run: ObservedRun, flags: tuple[Flag, ...], name: FigureName = "step_time"
 ) -> SessionResult:
     """Read a row with a record. What scatters is left out where most rounds were disturbed."""
     figure, by_time = FIGURES[name], name == "step_time"
@@ -186,15 +186,15 @@ def _with_record(
     )
 
 
-def _counted(record: Record) -> Counted | None:
+def _counted(record: Record) -> CountedWork | None:
     work = record.work
     if work is None:
         return None
     counts = (work.flop_per_step, work.byte_low_per_step, work.byte_high_per_step)
-    return Counted(*counts) if all(map(math.isfinite, counts)) else None
+    return CountedWork(*counts) if all(map(math.isfinite, counts)) else None
 
 
-def _by_roof(point: Point, run: Run) -> SessionResult:
+def _by_roof(point: Point, run: ObservedRun) -> SessionResult:
     record, placement = point.benchmark.record, point.placement
     if record is None:
         seen = _without_record(point.benchmark, run)
@@ -219,14 +219,14 @@ def _by_roof(point: Point, run: Run) -> SessionResult:
     )
 
 
-def _placed_by(placement: Placement) -> Counted:
+def _placed_by(placement: Placement) -> CountedWork:
     """The work that a point with a fraction of its roofs was placed by."""
     assert placement.attained_flop_per_s is not None
     assert placement.time_s is not None
     assert placement.intensity_low is not None
     assert placement.intensity_high is not None
     flop = placement.attained_flop_per_s * placement.time_s
-    return Counted(
+    return CountedWork(
         flop=flop,
         byte_low=flop / placement.intensity_high,
         byte_high=flop / placement.intensity_low,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from roofline.comparison.observations.observed_machine import MachineIdentity
-from roofline.comparison.observations.runs import Run, run_of
+from roofline.comparison.observations.runs import ObservedRun, run_of
 from roofline.comparison.sides.compared_figures import FigureName
 from roofline.comparison.sides.session_results import By, SessionResult, session_results
 from roofline.files.decoding import ReadError
@@ -33,7 +33,7 @@ class Side:
     """
 
     results: tuple[SessionResult, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[ObservedRun, ...]
     skipped: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def read_side(
     paths = tuple(paths)
     sessions = Sessions()
     seen: list[SessionResult] = []
-    runs: list[Run] = []
+    runs: list[ObservedRun] = []
     skipped: list[str] = []
     unreadable: list[str] = []
     repeated: list[str] = []
@@ -143,7 +143,7 @@ def _shared(seen: SessionResult, cases: dict[str, Case]) -> SessionResult:
     return replace(seen, case=known) if known == seen.case else seen
 
 
-def _repeated(run: Run, rows: Sequence[SessionResult]) -> Iterable[str]:
+def _repeated(run: ObservedRun, rows: Sequence[SessionResult]) -> Iterable[str]:
     """A line for the rows of a file that stand there more than once."""
     again = [
         f"{count} rows of {name}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from roofline.comparison.sides.session_results import Counted, SessionResult
+from roofline.comparison.sides.session_results import CountedWork, SessionResult
 from roofline.schema.record import Case
 from roofline.text.units import scaled
 
@@ -109,7 +109,7 @@ def counted_otherwise(base: Sequence[SessionResult], new: Sequence[SessionResult
     )
 
 
-_Row = tuple[SessionResult, Counted]
+_Row = tuple[SessionResult, CountedWork]
 
 
 def _same_flop(one: _Row, other: _Row) -> bool:
@@ -134,15 +134,15 @@ def _same_bytes(one: _Row, other: _Row) -> bool:
     )
 
 
-def _listed(side: Iterable[_Row], show: Callable[[Counted], str]) -> str:
+def _listed(side: Iterable[_Row], show: Callable[[CountedWork], str]) -> str:
     return " and ".join(dict.fromkeys(show(counted) for _, counted in side))
 
 
-def _flop(counted: Counted) -> str:
+def _flop(counted: CountedWork) -> str:
     return scaled(counted.flop, "FLOP", _DIGITS)
 
 
-def _bytes(counted: Counted) -> str:
+def _bytes(counted: CountedWork) -> str:
     if counted.byte_source == "counters":
         return scaled(counted.byte_high, "B", _DIGITS)
     return f"{scaled(counted.byte_low, 'B', _DIGITS)} to {scaled(counted.byte_high, 'B', _DIGITS)}"

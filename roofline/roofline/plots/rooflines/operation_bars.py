@@ -83,7 +83,7 @@ class _Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DrawnStep:
     """One step, ready to be drawn: `draw` on the axes of a roofline, `draw_bars` on others.
 
     ``bars`` stand from the lowest up, and ``left`` is the room for their names in inches.
@@ -149,7 +149,7 @@ class Step:
         axes.set_xlabel(f"time of a step (ms){dark}", fontsize=10, color=DARK)
 
 
-def step_of(point: Point) -> Step:
+def step_of(point: Point) -> DrawnStep:
     """The step of one case: of its operations; where these have no times of their own, of what the profiler saw.
 
     :raises NoFigure: neither is known, with the reason.
@@ -190,12 +190,12 @@ def step_figure(point: Point) -> Figure:
     return figure
 
 
-def bars_height_of(step: Step) -> float:
+def bars_height_of(step: DrawnStep) -> float:
     """Inches of the axes that its bars take."""
     return len(step.bars) * _BAR
 
 
-def _of_operations(point: Point, step: Breakdown) -> Step:
+def _of_operations(point: Point, step: Breakdown) -> DrawnStep:
     drawn = sorted(_drawable(step), key=lambda one: -one.share)
     groups = sorted(step.by_kind(), key=lambda group: group.time_s)
     bars = [
@@ -203,10 +203,10 @@ def _of_operations(point: Point, step: Breakdown) -> Step:
         *(_Bar(group.name, group.time_s, group.least_s, _color(group.name)) for group in groups),
     ]
     lines = ["each operation of the step; area: its time. Colours are those of the kinds below"]
-    return Step(point, drawn, bars, lines, _footer(step, drawn), _LEFT)
+    return DrawnStep(point, drawn, bars, lines, _footer(step, drawn), _LEFT)
 
 
-def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
+def _of_kernels(point: Point, profile: Profile, step_s: float) -> DrawnStep:
     """:param step_s: the timed step, above 0."""
     seen = lines_seen(profile, _BARS)
     names = [kernel(printable(one.name), _NAME) for one in seen]
@@ -221,7 +221,7 @@ def _of_kernels(point: Point, profile: Profile, step_s: float) -> Step:
     footer = ["No points for these: what one of them computes and moves is not known."]
     if unseen_s < 0:
         footer.append("Not seen: negative, for the profiler's times add up to more than the timed step.")
-    return Step(point, (), bars[::-1], lines, footer, _LEFT_OF_KERNELS)
+    return DrawnStep(point, (), bars[::-1], lines, footer, _LEFT_OF_KERNELS)
 
 
 def _dtypes(point: Point) -> set[str]:
@@ -283,7 +283,7 @@ def _legend(drawn: Sequence[_Drawn], whole: Spot | None) -> list[Line2D]:
     return [handle("whole step", **look), *sizes]
 
 
-def draw_legend(axes: Axes, step: Step, *, kinds: bool = False) -> None:
+def draw_legend(axes: Axes, step: DrawnStep, *, kinds: bool = False) -> None:
     """Draw the legend of the roofline to the right of its axes.
 
     :param kinds: name the kinds of operations as well: where no bars of the same colours stand below.

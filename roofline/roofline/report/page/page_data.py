@@ -22,7 +22,7 @@ from roofline.report.page.parts.case_data import Panels, case_data, figure_names
 from roofline.report.page.parts.roofline_data import roofline_data
 from roofline.report.page.parts.sessions_data import changed_histories, has_history, history_data, rounds_data
 from roofline.report.page.parts.verdicts_data import verdicts_data, with_baseline
-from roofline.show.cases.machines_table import Row, machines_table
+from roofline.show.cases.machines_table import MachinesRow, machines_table
 from roofline.show.cases.pairs_table import PAIR_COLUMNS, pairs_of
 from roofline.show.cases.roof_tables import roofs_table
 from roofline.show.columns import parameters_of, pick
@@ -197,7 +197,7 @@ class PageData:
         beside = machines_table(self._ordered)
         case, step = pick("case", "step_time_s", of="point")
         machine, *others = beside.displayed()
-        columns: list[Column[Row]] = [case, machine, step, *others]
+        columns: list[Column[MachinesRow]] = [case, machine, step, *others]
         opens = [self._panels.number(row.point) for row in beside.rows]
         return {
             "title": beside.title,

@@ -17,7 +17,7 @@ from roofline.text.units import significant, some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MachinesRow:
     """A workload on one machine. ``speed_up`` is over the same workload on the first machine.
 
     ``sources_differ_in`` names the columns in which the sources of the fraction of the roof are others than those of
@@ -41,7 +41,7 @@ def machine_column(points: Iterable[Point], of: str = "") -> Column[Any]:
     return named.of(attrgetter(of)) if of else named
 
 
-def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[Row]:
+def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[MachinesRow]:
     """The workloads that were measured on more than one machine, with notes on what could not be compared.
 
     Invalid rows are left out and named.
@@ -59,7 +59,7 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[R
     by_workload = grouped(in_order, lambda point: point.workload)
     alone = len(names) == 1
     rows = [
-        Row(
+        MachinesRow(
             point=point,
             machine=names[point.machine],
             speed_up=_speed_up(group[0], point, order[0]),
@@ -99,9 +99,9 @@ _STANDING = (
     *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
-_MACHINE: Column[Row] = words("machine", dtype="category")
-_SPEED_UP: Column[Row] = number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x")
-_DIFFERING: Column[Row] = number("sources_differ_in", "other sources", dtype="string")
+_MACHINE: Column[MachinesRow] = words("machine", dtype="category")
+_SPEED_UP: Column[MachinesRow] = number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x")
+_DIFFERING: Column[MachinesRow] = number("sources_differ_in", "other sources", dtype="string")
 
 
 _COLUMNS = (
@@ -167,7 +167,7 @@ def _differing(group: Sequence[Point], point: Point) -> tuple[str, ...] | None:
     return tuple(column.name for column in pick(*_SOURCES) if column.get(point) != column.get(first))
 
 
-def _differences(rows: Sequence[Row]) -> list[str]:
+def _differences(rows: Sequence[MachinesRow]) -> list[str]:
     """Name what may explain a difference beside the machines: sources of the fraction of the roof, and versions."""
     sources = dict.fromkeys(name for row in rows for name in row.sources_differ_in or ())
     machines = [row.point.result.machine for row in rows if row.point.result.machine is not None]

@@ -11,7 +11,7 @@ import pytest
 
 from roofline.comparison.observations.observed_machine import MachineIdentity, identity_of, machine_difference
 from roofline.comparison.observations.runs import (
-    Run,
+    ObservedRun,
     before_the_baseline,
     changed_roofs,
     other_code,
@@ -168,9 +168,9 @@ def test_setup_of_another_project_s_file(tmp_path: Path) -> None:
 
 def _dated(
     file: str, when: str = "2026-11-20T12:00:00+00:00", commit: str | None = "a" * 40, *, dirty: bool | None = False
-) -> Run:
+) -> ObservedRun:
     machine = MachineIdentity(label="lab", parts=())
-    return Run(file=file, machine=machine, setup={}, when=when, commit=commit, dirty=dirty, not_measured={})
+    return ObservedRun(file=file, machine=machine, setup={}, when=when, commit=commit, dirty=dirty, not_measured={})
 
 
 def _at(day: int, hour: int = 12) -> str:
@@ -205,10 +205,10 @@ def test_one_session_from_before_the_baseline(commit: str | None, dirty: bool | 
     assert before_the_baseline(BASE, new) == ([line] if told else [])
 
 
-def _run(*roofs: Roof, fingerprint: str | None = "1") -> Run:
+def _run(*roofs: Roof, fingerprint: str | None = "1") -> ObservedRun:
     parts = (("processor", "Xeon"),) if fingerprint is None else (("fingerprint", fingerprint),)
     machine = MachineIdentity(label="lab", parts=parts)
-    return Run(
+    return ObservedRun(
         file="a", machine=machine, setup={}, when="", commit=None, dirty=None, not_measured={}, roofs=tuple(roofs)
     )
 

@@ -12,7 +12,7 @@ from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
 from roofline.schema.record import Counters, Device, Flag, Record
-from roofline.show.cases.machines_table import Row, machines_table
+from roofline.show.cases.machines_table import MachinesRow, machines_table
 from roofline.show.render import render
 from roofline.show.tables import Table
 from tests.roofline import build
@@ -37,7 +37,7 @@ def _points(*results: ResultFile) -> tuple[Point, ...]:
     return place_all(results, load())
 
 
-def _table(*results: ResultFile) -> Table[Row]:
+def _table(*results: ResultFile) -> Table[MachinesRow]:
     return machines_table(_points(*results))
 
 

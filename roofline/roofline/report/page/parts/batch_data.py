@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from roofline.model.point_groups import apart_by_margins, by_machine
 from roofline.model.points import Point
-from roofline.plots.throughput import KNEE, Curve, Measured, all_measured, curves
+from roofline.plots.throughput import KNEE, Curve, MeasuredThroughput, all_measured, curves
 from roofline.report.page.cells import Data, rounded, table_data
 from roofline.show.cases.machines_table import machine_column
 from roofline.show.columns import pick
@@ -25,8 +25,8 @@ _RING = f"Ring: {KNEE}"
 class _Step:
     """Two batch sizes of one curve, next to each other. ``knee`` says where the curve has its knee."""
 
-    before: Measured
-    after: Measured
+    before: MeasuredThroughput
+    after: MeasuredThroughput
     knee: str
 
     @property
