@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_roofline.parallel.ranks import _Own, checks_of_all, flags_of_all, together
+import torch
+
+from pytest_roofline.parallel import links
+from pytest_roofline.parallel.ranks import Ranks, _Own, checks_of_all, flags_of_all, together
 from pytest_roofline.parallel.torchrun import Place, place, several
 from roofline.schema.record import Check, Flag
 from tests.plugin.measuring.fakes import a_round
@@ -26,6 +29,14 @@ def test_torchrun_says_which_process_this_is() -> None:
     assert place({name: value for name, value in TORCHRUN.items() if name != "TORCHELASTIC_RUN_ID"}) is None
     alone = {**TORCHRUN, "RANK": "0", "WORLD_SIZE": "1"}
     assert (place(alone) is None, several(alone)) == (False, None)
+
+
+def test_a_link_carries_what_an_all_reduce_sends_over_it() -> None:
+    """Of 4 ranks each sends 3 quarters of the message to be summed, and 3 quarters of the sums."""
+    ranks = object.__new__(Ranks)
+    ranks.count, ranks.backend, ranks.place = 4, "gloo", Place(rank=3, ranks=4, local_rank=1, node=1, nodes=2)
+    plan = links.plan("all_reduce-1MiB", torch.device("cpu"), ranks)
+    assert (plan.name, plan.candidates[0].amount) == ("all_reduce-1MiB-r4-n2", 1.5 * 2**20)
 
 
 def test_a_round_ends_with_the_slowest_rank() -> None:

@@ -174,6 +174,8 @@ def test_pairs_of_all_cases_tell_a_machine_whose_processes_differ() -> None:
     assert effect_of_pairs(agree).error < 0.005 / math.sqrt(3)
     effect = effect_of_pairs(agree, scale)
     assert (effect.freedom, effect.error) == (4 + 2, pytest.approx(0.00771, abs=0.00001))
+    # Pairs that lie as far apart as it has it don't speak against it.
+    assert effect_of_pairs(differ, scale).freedom == 4 + 2
 
 
 def test_a_machine_whose_processes_have_two_levels_seldom_alarms() -> None:
