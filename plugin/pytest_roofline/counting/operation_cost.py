@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from pytest_roofline.counting.calls import Call, dtype_name, has_storage, shape_text, tensors_in
+from pytest_roofline.counting.calls import Call, dtype_name, has_storage, held_in, shape_text, tensors_in
 from pytest_roofline.counting.flop.attention import FUSED_LAYERS
 from pytest_roofline.counting.flop.matrix_operations import (
     COMPLEX_PRODUCT,
@@ -105,13 +105,13 @@ def counted_operation(
         winograd = kind == "convolution" and may_run_as_winograd(call, dtype)
     elif registered:
         flop = registered()
-    elif traffic.byte or not (call.metadata_only or _all_strided(call)):
+    elif traffic.byte or not (call.metadata_only or _all_dense(call)):
         known = kind_of(call.name, pointwise=torch.Tag.pointwise in tags)
         kind = "optimizer" if in_optimizer else known or "other"
         dtype = dtype_name((*call.targets, operand)[0].dtype)
         if known not in MOVES and _has_real_arithmetic(call) and not (known is None and _is_question(call)):
             # Of sparse and opaque tensors no shape tells how much there is to compute with, if there is anything.
-            other_flop = elementwise_flop(call) if known and _all_strided(call) else None
+            other_flop = elementwise_flop(call) if known and _all_dense(call) else None
     if flop == 0 and other_flop == 0 and not traffic.byte:
         return None
     return CountedOperation(
@@ -159,8 +159,9 @@ def _is_question(call: Call) -> bool:
     return asked and not isinstance(call.result, float | complex)
 
 
-def _all_strided(call: Call) -> bool:
-    return all(has_storage(tensor) for tensor in (*call.inputs, *call.outputs))
+def _all_dense(call: Call) -> bool:
+    """Tell whether every value is stored. A jagged tensor stores its rows in a strided one."""
+    return all(tensor.layout in (torch.strided, torch.jagged) for tensor in (*call.inputs, *call.outputs))
 
 
 def _has_real_arithmetic(call: Call) -> bool:
@@ -194,7 +195,8 @@ def spellings(base: str) -> tuple[str, str, str]:
 def elementwise_flop(call: Call) -> int:
     """One FLOP for each element of the largest argument or result; a list of tensors counts as one."""
     return max(
-        sum(tensor.numel() for tensor in tensors_in(value)) for value in (*call.arguments.values(), *call.outputs)
+        sum(next(held_in(tensor)).numel() for tensor in tensors_in(value))
+        for value in (*call.arguments.values(), *call.outputs)
     )
 
 

@@ -160,6 +160,14 @@ def test_a_fused_update_is_one_operation(kind: Any) -> None:
     assert result.work.other_flop_per_step in (IN * OUT, IN * OUT + 1)
 
 
+def test_a_jagged_tensor_has_the_elements_of_its_rows(count: Callable[..., Counted]) -> None:
+    """Of sequences of different lengths, without padding."""
+    jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(5, 3)], layout=torch.jagged)
+    counted = count(lambda: functional.layer_norm(torch.relu(jagged), [3]))
+    assert [operation.kind for operation in counted.operations] == ["elementwise", "normalisation"]
+    assert (counted.work.uncovered, counted.work.other_flop_per_step) == ((), 2 * 7 * 3)
+
+
 OTHER_BUILDS = {
     "cholesky",
     "_mps_max_poolNd",
