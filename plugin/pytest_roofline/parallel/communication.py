@@ -118,7 +118,7 @@ def exposed_s(recording: Recording, device: torch.device) -> float:
     """Seconds of a step in which messages were under way, and nothing else ran: on the device, or on a CPU."""
     if device.type == "cuda":
         messages = [one for one in recording.kernels if one.name.startswith(_NCCL_KERNEL)]
-        others = [(one.start_ns, one.end_ns) for one in recording.kernels if one not in messages]
+        others = [(one.start_ns, one.end_ns) for one in recording.kernels if not one.name.startswith(_NCCL_KERNEL)]
     else:
         messages = list(recording.messages)
         others = [(span.start_ns, span.end_ns) for span in recording.spans if not span.name.startswith("c10d::")]
