@@ -8,8 +8,8 @@ The rules, in order; the first that applies decides.
    any real wait means that the device runs dry.
 4. Messages between ranks under way for half of the step or more while nothing else ran, on the rank that waited least:
    **communication**. One that waits for a slower rank is flagged (`point_flags`), not bound by its link.
-5. The device busy for less than 70 % of the wall time (`placement.busy_share`), or calls x launch latency at least half
-   of the step and more than its speed of light: **launch**.
+5. The device busy for less than 70 % of the wall time (`placement.busy_share`), or, of an eager step, calls x launch
+   latency at least half of it and more than its speed of light: **launch**.
 6. No FLOPs, no bytes, intensity from time alone, no roofs; operations without a formula that take a tenth of the step
    or an unknown time, unless hardware counted: **undetermined**.
 7. At less than 5 % of what the roofs allow, neither of them is the limit. **launch** (launch or latency), unless
