@@ -363,22 +363,14 @@ def test_a_step_is_taken_apart(tmp_path: Path) -> None:
         )
     ]
     assert memory["bars"] == {"names": ["byte"], "rows": 3}
-    assert "step" not in case_data(bare, "")
+    assert [table["title"] for table in case_data(bare, "")["step"]] == ["Where the time goes"]
 
 
-def test_without_times_a_step_has_its_speed_of_light(tmp_path: Path) -> None:
-    """Of each operation, the longest first, and its share."""
-    relu = build.operation(name="aten::relu", flop=0.0, byte=5e8, working_set_byte=5e8)
-    operations = (relu, build.operation(flop=2e11, calls=2))
-    (point,) = points(tmp_path, build.record(operations=operations, missing={"operations.time_s": "not asked for"}))
-    table, *_ = case_data(point, "")["step"]
-    assert table["title"] == "Speed of light by operation"
-    assert table["table"]["shown"] == [
-        ["mm fp32 1024x1024x1024", "2", "20.0 ms", "80"],
-        ["relu fp32 1024x1024x1024", "1", "5.00 ms", "20"],
-    ]
-    assert table["notes"] == ["No times of the operations: not asked for"]
-    assert table["bars"] == {"names": ["speed_of_light_s"], "rows": 2}
+def test_without_times_the_page_says_why_as_the_command_does(tmp_path: Path) -> None:
+    """`roofline ops` has nothing to show of it either."""
+    record = build.record(operations=(build.operation(),), missing={"operations.time_s": "not asked for"})
+    (point,) = points(tmp_path, record)
+    assert case_data(point, "")["step"][0] == {"title": "Where the time goes", "notes": ["Unknown: not asked for"]}
 
 
 def test_rounds_of_all_sessions_stand_in_one_row(tmp_path: Path) -> None:

@@ -323,7 +323,7 @@ const roofline = (() => {
     for (const { title: heading, table, notes: lines, bars } of one.step ?? []) {
       place.append(element("h3", { text: heading }));
       if (bars) fillBars(place, heading, table, bars);
-      place.append(tableOf(table, { label: heading }), ...notes(lines));
+      place.append(...(table ? [tableOf(table, { label: heading })] : []), ...notes(lines));
     }
     place.append(
       element("h3", { text: "Measure it again" }),

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from roofline.machine.roof_choice import Roofs
 from roofline.model.points import Point
-from roofline.model.speed_of_light import least
 from roofline.report.page.cells import Data, table_data
 from roofline.schema.record import Record
 from roofline.show.step.kernel_tables import kernel_table, reconciliation_table
-from roofline.show.step.operation_tables import Line, brief, limits_table, outside_table, taken_apart, worst_table
-from roofline.show.step.step_notes import short
-from roofline.show.tables import Column, Table, number, seconds, share, topped, words
+from roofline.show.step.operation_tables import Line, limits_table, outside_table, taken_apart, worst_table
+from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import scaled
 
 _MOST = 15
@@ -27,22 +23,6 @@ _SHAPE = ("dtype", "shape")
 """An operation is copied as `operations.csv` has it: what one text shows of it stands in three columns there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Light:
-    """The least time of an operation, or of several together, whose times aren't known."""
-
-    name: str
-    calls: int
-    least_s: float
-    step_s: float
-
-
-_LIGHTS: tuple[Column[_Light], ...] = (
-    words("operation", get="name"),
-    number("calls"),
-    seconds(_LIGHT, "SOL", "least_s"),
-    share("share_of_speed_of_light", "% of the step's SOL", lambda one: one.least_s / one.step_s),
-)
 _SAVED = "kept for the backward pass"
 _PARTS = {
     "parameters": "parameter_byte",
@@ -59,7 +39,8 @@ _KEPT = "Kept for the backward pass are results of the forward pass, and what it
 
 
 def step_data(point: Point) -> list[Data]:
-    """Tables of the step, each with its heading and notes; none of what wasn't recorded.
+    """Tables of the step, each with its heading and notes; none of what wasn't recorded. One without a ``table`` says
+    why there is none.
 
     ``bars`` names the columns of values that a chart shows as bars, and as marks over them, where there is one; it has
     the first ``rows``.
@@ -67,11 +48,11 @@ def step_data(point: Point) -> list[Data]:
     record = point.benchmark.record
     if record is None:
         return []
-    return [*_operations(point, record), *_kernels(point), *_memory(record)]
+    return [*_operations(point), *_kernels(point), *_memory(record)]
 
 
-def _operations(point: Point, record: Record) -> Iterator[Data]:
-    """By what bounds it and by operation, as far as times were recorded; without any, by their speed of light."""
+def _operations(point: Point) -> Iterator[Data]:
+    """By what bounds it and by operation, as far as times were recorded; without any, why there are none."""
     taken, left_out = taken_apart([point])
     if taken:
         yield _titled(limits_table(taken[0]))
@@ -81,32 +62,8 @@ def _operations(point: Point, record: Record) -> Iterator[Data]:
         yield _titled(worst, bars=(_TIME, _LIGHT), rows=len(worst.rows) - 1, sort_by={"name": _OPERATION}, ends=shape)
     elif (outside := outside_table(point, left_out[0][1], _MOST)) is not None:
         yield _titled(outside, bars=(_TIME,))
-    elif point.sol.method == "operations" and point.sol.time_s:
-        yield _titled(_light_table(record, point.roofs, point.sol.time_s, left_out[0][1]), bars=(_LIGHT,))
-
-
-def _light_table(record: Record, roofs: Roofs, step_s: float, why: str) -> Table[_Light]:
-    """:param step_s: the speed of light of the step."""
-    lights = [
-        _Light(
-            name=f"{short(one.name)} {one.dtype} {brief(one.shape)}",
-            calls=one.calls,
-            least_s=least(one, record.device, roofs).time_s,
-            step_s=step_s,
-        )
-        for one in record.operations
-    ]
-
-    def together(rest: Sequence[_Light], name: str) -> _Light:
-        calls, least_s = sum(one.calls for one in rest), sum(one.least_s for one in rest)
-        return _Light(name=name, calls=calls, least_s=least_s, step_s=step_s)
-
-    return Table(
-        title="Speed of light by operation",
-        columns=_LIGHTS,
-        rows=topped(sorted(lights, key=lambda one: -one.least_s), _MOST, together, "other operation"),
-        notes=[f"No times of the operations: {why}"],
-    )
+    elif point.mode in ("train", "infer"):
+        yield {"title": "Where the time goes", "notes": [f"Unknown: {left_out[0][1]}"]}
 
 
 def _kernels(point: Point) -> Iterator[Data]:
