@@ -11,6 +11,9 @@ from pathlib import Path
 
 from roofline.text.units import short_commit
 
+TEMPORARY = "roofline-ab-"
+"""Begins the name of the folder for trees and logs."""
+
 
 class GitError(RuntimeError):
     """Git can't do it. The message tells what it said."""
@@ -57,6 +60,7 @@ class Repository:
 
         :raises GitError: it can't be checked out, or a submodule isn't there.
         """
+        self._forget_left()
         try:
             with ExitStack() as stack:
                 self._git("worktree", "add", "--detach", "--quiet", str(folder), commit)
@@ -70,6 +74,13 @@ class Repository:
             shutil.rmtree(folder, ignore_errors=True)
             # Forced twice: once for changes in it, once more for a lock, which git itself sets while it makes one.
             self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
+
+    def _forget_left(self) -> None:
+        """Take trees of killed comparisons whose folders are gone off git's list. The user's stay, gone or not."""
+        entries = self._git("worktree", "list", "--porcelain").splitlines()
+        for folder in (Path(line.removeprefix("worktree ")) for line in entries if line.startswith("worktree ")):
+            if any(part.startswith(TEMPORARY) for part in folder.parts) and not folder.exists():
+                self._git("worktree", "remove", "--force", "--force", str(folder), check=False)
 
     def _submodules(self, commit: str) -> Mapping[str, str]:
         """The commit of each, by its path in the tree."""

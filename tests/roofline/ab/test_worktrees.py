@@ -56,6 +56,19 @@ def test_it_is_removed_whatever_happens_in_it(project: Project, tmp_path: Path) 
     assert project.state() == before
 
 
+def test_a_killed_one_leaves_git_s_list_with_the_next(project: Project, tmp_path: Path) -> None:
+    """Where its folder is gone. The user's own tree stays, though it is gone as well: it may be on another disk."""
+    for name in ("roofline-ab-killed", "roofline-ab-running", "mine"):
+        project.git("worktree", "add", "--detach", "--quiet", str(tmp_path / name / "base"))
+        if name != "roofline-ab-running":
+            shutil.rmtree(tmp_path / name)
+    repository = Repository(project.root)
+    with repository.worktree(repository.find("HEAD"), tmp_path / "base"):
+        pass
+    listed = project.git("worktree", "list", "--porcelain")
+    assert [name in listed for name in ("ab-killed", "ab-running", "mine")] == [False, True, True]
+
+
 def test_the_present_tells_whether_it_is_committed(project: Project) -> None:
     """An untracked file makes another tree, too, and is called what it is: results files of it are of a clean one."""
     repository = Repository(project.root)

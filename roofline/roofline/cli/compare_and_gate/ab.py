@@ -19,6 +19,7 @@ from roofline.ab.measuring_in_turns import Rules, measure_in_turns
 from roofline.ab.process import supported
 from roofline.ab.side import CannotMeasure, WrongOptions, check_arguments, two_sides
 from roofline.ab.turns_table import found_in, verdict_table
+from roofline.ab.worktrees import TEMPORARY
 from roofline.cli.compare_and_gate.judging_options import confidence_option, least_effect_option
 from roofline.cli.console import NoData, WrongUsage, tell
 from roofline.cli.inputs import INPUT
@@ -26,9 +27,6 @@ from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import OUTPUT_FOLDER, SECONDS, Command, Output, table_options, together
 from roofline.comparison.gate import judge
 from roofline.files.writing import private_folder
-
-TEMPORARY = "roofline-ab-"
-"""Begins the name of the folder for trees and logs."""
 
 
 def rule_options(function: Command) -> Command:

@@ -18,7 +18,8 @@ from roofline.ab.selftest_outcome import (
     unchanged,
 )
 from roofline.ab.side import check_arguments
-from roofline.cli.compare_and_gate.ab import TEMPORARY, failures, interruptible, rule_options
+from roofline.ab.worktrees import TEMPORARY
+from roofline.cli.compare_and_gate.ab import failures, interruptible, rule_options
 from roofline.cli.console import NoData, tell
 from roofline.cli.output import emit, try_to_write
 from roofline.cli.parameters import SHARE, Output, table_options
