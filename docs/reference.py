@@ -30,10 +30,12 @@ from roofline.audits.rules import RULES
 from roofline.cli import program as cli
 from roofline.comparison.gate import GATE_RULES, WARNING
 from roofline.frames import Results
+from roofline.model import point_flags
 from roofline.schema import expected, record, session
 from roofline.show.columns import CASE_COLUMNS, MEANINGS
 from roofline.show.render import one_line
 from roofline.text.units import unit_of
+from roofline.timing import round_flags
 from tests.golden import corpus
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -80,6 +82,9 @@ def reference() -> str:
         _table(("frame", "columns"), _frames()),
         "Of other commands (CSV, JSON, Parquet), with units:",
         _table(("command", "columns"), _tables()),
+        "## Flags",
+        "Doubts about a row's figures. `roofline summary -v` has the evidence of each.",
+        _table(("flag", "meaning"), _flags()),
         "## Fields of the record",
         "`extra_info.roofline` of each benchmark in a results file is a *Record*, `machine_info.roofline` a *Machine*, "
         "and the key `roofline` of the file a *Session*.",
@@ -229,6 +234,14 @@ def _column(column: Any) -> tuple[str, str, str, str]:
     return f"`{column.name}`", one_line(column.title), unit or "", value
 
 
+def _flags() -> Iterator[tuple[str, str]]:
+    """Yield the flags and what they mean, from the lists of the docstrings where they are made."""
+    for made in (record.Flag, round_flags, point_flags):
+        text = inspect.cleandoc(made.__doc__ or "").replace("``", "`")
+        for name, meaning in re.findall(r"^- (.+?): (.+?)(?=\n- |\n\n|\Z)", text, flags=re.MULTILINE | re.DOTALL):
+            yield name, _one_line(meaning)
+
+
 def _frames() -> Iterator[tuple[str, str]]:
     """Yield the name of each frame whose columns are the same whatever was read, and these."""
     nothing = Results(())
@@ -301,7 +314,7 @@ def _records() -> Iterator[str]:
         for name, kind in vars(module).items():
             if is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__:
                 yield f"### {name}"
-                yield _docstring(kind)
+                yield _docstring(kind).partition("\n\nThose that the measuring side")[0]
                 yield _table(
                     ("field", "type", "meaning"),
                     ((f"`{one.name}`", _type(str(one.type)), said.get((name, one.name), "")) for one in fields(kind)),

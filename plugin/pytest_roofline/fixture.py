@@ -109,7 +109,7 @@ class Roofline:
         """Measure a model on one batch.
 
         What ``mode``, ``precision``, ``batch`` and ``sample_unit`` leave open is the marker's, then that of the test's
-        own parameters ``mode`` and ``precision``.
+        own parameters ``mode`` and ``precision``, else inference in fp32, the first input's batch, and ``sample``.
 
         :param inputs: the arguments of the model's forward; the first dimension of the first is the batch.
         :param target: what the loss compares the output with (training).

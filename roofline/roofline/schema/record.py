@@ -88,7 +88,23 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """Something a reader of the number must know. An ``invalid`` flag keeps the row out of roofline and gates."""
+    """Something a reader of the number must know. An ``invalid`` flag keeps the row out of roofline and gates.
+
+    Those that the measuring side writes (`roofline.model.point_flags` finds others):
+
+    - ``margin``: the margin that was asked for was not reached.
+    - ``disturbed``: rounds that something disturbed from outside; the step time is without them, where others are left.
+    - ``unsteady``: the step time still changed when the warm-up had to end.
+    - ``uneven_steps``: steps of different products: FLOPs and bytes are of one, the time is of all.
+    - ``throttled``, ``power_capped``: heat, a CPU quota or the power limit held the clocks down.
+    - ``spilled``: the device's memory was full, and the driver went on in the host's.
+    - ``denormals``: many values are denormal numbers, with which a CPU is slow.
+    - ``shared_host``: other workers of pytest-xdist measured on this host meanwhile.
+    - ``bound_threads``: torch's import left the main thread on fewer CPUs.
+    - ``profiled``, ``measured_under_profiler``, ``measured_under_mode`` (invalid): something was around the process or
+      the steps that lengthens them.
+    - ``test_failed``, ``test_skipped`` (invalid): the test measured, but did not pass.
+    """
 
     name: str
     evidence: str
