@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from roofline.model.point_groups import machine_names
 from roofline.model.points import Point
-from roofline.schema.amounts import usable
+from roofline.schema.amounts import total_of, usable
 from roofline.show.columns import pick
 from roofline.show.tables import Column, Table, number, words
 from roofline.text.units import significant
@@ -19,11 +19,13 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """A case on a machine of which the price by the hour is known, or the energy, or both."""
+    """A case on machines of which the price by the hour is known, of all together, or the energy, or both."""
 
     point: Point
     machine: str
     price_per_hour: float | None
+    labels: tuple[str, ...]
+    """Of each of the machines."""
 
     @property
     def price_per_million_samples(self) -> float | None:
@@ -51,6 +53,16 @@ _COLUMNS: tuple[Column[Cost], ...] = (
 )
 
 
+def _labels(point: Point) -> tuple[str, ...]:
+    """Of each of the machines whose ranks measured the case together."""
+    record = point.benchmark.record
+    parallel = None if record is None else record.parallel
+    if parallel is None or parallel.nodes < 2:
+        return (point.result.machine_label,)
+    by_node = {**{one.node: one.label for one in parallel.by_rank}, 0: point.result.machine_label}
+    return (*by_node.values(), *([] if len(by_node) >= parallel.nodes else ["not known"]))
+
+
 def costs_table(points: Sequence[Point], prices: Mapping[str, float]) -> Table[Cost]:
     """Every valid case that has a cost, in the order of the points.
 
@@ -58,9 +70,14 @@ def costs_table(points: Sequence[Point], prices: Mapping[str, float]) -> Table[C
     """
     names = machine_names(points)
     found = [
-        Cost(point=point, machine=names[point.machine], price_per_hour=prices.get(point.result.machine_label))
+        Cost(
+            point=point,
+            machine=names[point.machine],
+            price_per_hour=total_of(map(prices.get, labels)),
+            labels=labels,
+        )
         for point in points
-        if point.valid
+        if point.valid and (labels := _labels(point))
     ]
     rows = [one for one in found if one.price_per_million_samples is not None or one.samples_per_joule is not None]
     return Table(title="What samples cost", columns=_COLUMNS, rows=rows)

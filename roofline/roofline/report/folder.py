@@ -154,10 +154,13 @@ def _made(runs: Sequence[Run], folder: Path, own: OwnFiles, extras: Extras) -> l
 
 def _without_costs(costs: Table[Cost], prices: Iterable[str]) -> Iterator[str]:
     """Say of a price why nothing came of it."""
-    priced = {row.point.result.machine_label for row in costs.rows if row.price_per_million_samples is not None}
+    priced = {label for row in costs.rows if row.price_per_million_samples is not None for label in row.labels}
     for label in prices:
         if label not in priced:
-            yield f"--price {label}: no costs: no valid case on it has a record with its samples per second"
+            yield (
+                f"--price {label}: no costs: no valid case on it has a record with its samples per second, or another"
+                " machine of the case has no price"
+            )
 
 
 def _texts(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from roofline.report.costs import costs_table
+from roofline.schema.record import Parallel, Rank
 from roofline.show.export import json_of
 from tests.roofline import build
 
@@ -33,3 +36,13 @@ def test_a_million_samples_have_a_price_and_a_joule_its_samples(tmp_path: Path) 
         }
     ]
     assert costs_table(points[1:], {}).rows == []
+
+
+def test_machines_that_share_a_training_are_all_paid_for(tmp_path: Path) -> None:
+    """Two ranks on each of two machines; without the price of one there is none."""
+    ranks = tuple(Rank(node=node, label=label) for node, label in ((0, "rented"), (1, "other")) * 2)
+    record = build.record(parallel=Parallel(ranks=4, nodes=2, backend="nccl", by_rank=ranks))
+    (point,) = build.points(tmp_path / "two.json", [record], on=build.machine("rented"))
+    (row,) = costs_table([point], {"rented": 2.88, "other": 1.44}).rows
+    assert (row.price_per_hour, row.price_per_million_samples) == pytest.approx((4.32, 3.75))
+    assert costs_table([point], {"rented": 2.88}).rows == []

@@ -145,7 +145,8 @@ def test_a_price_that_costs_nothing_is_told(tmp_path: Path) -> None:
     priced = Extras(prices={"epyc-2cpu": 1.0})
     written = folder.write_report([(result, points_of(result, load()))], tmp_path / "r", writing.write_bytes, priced)
     assert written.notes[1:] == (
-        "--price epyc-2cpu: no costs: no valid case on it has a record with its samples per second",
+        "--price epyc-2cpu: no costs: no valid case on it has a record with its samples per second, or another machine"
+        " of the case has no price",
     )
 
 
