@@ -23,7 +23,7 @@ from pytest_roofline.config import (
 from pytest_roofline.device import cpus
 from pytest_roofline.device.system import System
 from pytest_roofline.options import SETTINGS, without_effect
-from pytest_roofline.parallel import torchrun
+from pytest_roofline.parallel import ranks, torchrun
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
 from pytest_roofline.session import expected_bounds, results_file, resume
@@ -37,7 +37,7 @@ from pytest_roofline.workers.isolation import Isolation
 from pytest_roofline.workers.role import STANDING, Role, place_of
 from pytest_roofline.workers.shared_folder import PlannedTests
 from pytest_roofline.workers.xdist_worker import LeavesOut, XdistWorker
-from roofline.schema.expected_file import ExpectedFileError
+from roofline.schema.expected_file import ExpectedFileError, SuiteBounds
 
 
 def start(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -75,7 +75,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")
     if rank is not None:
-        torchrun.connect(run, rank)
+        ranks.connect(run, rank)
 
 
 def control(config: pytest.Config, plan: PlannedTests) -> tuple[Run, SessionHooks]:
@@ -268,7 +268,7 @@ def _counting(config: pytest.Config, run: Run) -> counting_pass.NcuPass:
         raise pytest.UsageError(str(error)) from error
 
 
-def bounds(config: pytest.Config, plan: PlannedTests) -> expected_bounds.SuiteBounds | None:
+def bounds(config: pytest.Config, plan: PlannedTests) -> SuiteBounds | None:
     """Find what bounds are asserted by; None where they aren't.
 
     :raises pytest.UsageError: it can't be used, or there would be nothing to assert.

@@ -134,7 +134,7 @@ ROWS = (
     # Held in tests/plugin/session/test_progress.py.
     Row("no_progress", "--no-progress", lambda run: run.options.no_progress),
     Row("report", "--report", lambda run: run.options.report),
-    # Held in tests/plugin: session/test_asserted_bounds.py, test_sessions_flag.py and test_gate_flag.py.
+    # Held in tests/plugin: session/test_expected_bounds.py, test_sessions_flag.py and test_gate_flag.py.
     Row("assert_bounds", "--assert-bounds", lambda run: run.options.assert_bounds),
     Row("expected_bounds", "--expected-bounds b.toml", lambda run: run.options.expected_bounds == Path("b.toml")),
     Row("sessions", "--sessions 3", lambda run: run.options.sessions == 3),

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pytest
+
 from pytest_roofline.device import cpus
 from pytest_roofline.measuring.rounds import Alone, Clock, Round
 from pytest_roofline.parallel.torchrun import Place
@@ -20,6 +22,9 @@ from roofline.schema.record import Check, CheckStatus, Flag
 
 if TYPE_CHECKING:
     import torch
+
+    from pytest_roofline.session.run import Run
+
 
 T = TypeVar("T")
 
@@ -189,3 +194,14 @@ def flags_of_all(ranks: Sequence[Sequence[Flag]]) -> tuple[Flag, ...]:
         if flag.name not in told
     }
     return (*ranks[0], *others.values())
+
+
+def connect(run: Run, place: Place) -> None:
+    """Have the run's cases measured in step with the other ranks.
+
+    :raises pytest.UsageError: they can't be reached.
+    """
+    try:
+        run.ranks = Ranks(place, run.device)
+    except RanksError as error:
+        raise pytest.UsageError(str(error)) from error

@@ -9,14 +9,10 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_roofline.config import options_of, spelled
-
-if TYPE_CHECKING:
-    from pytest_roofline.session.run import Run
 
 _VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE")
 
@@ -85,16 +81,3 @@ def prepare(config: pytest.Config, place: Place) -> None:
         reporter = config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter._tw._file = io.StringIO()
-
-
-def connect(run: Run, place: Place) -> None:
-    """Have the run's cases measured in step with the other ranks.
-
-    :raises pytest.UsageError: they can't be reached.
-    """
-    from pytest_roofline.parallel.ranks import Ranks, RanksError
-
-    try:
-        run.ranks = Ranks(place, run.device)
-    except RanksError as error:
-        raise pytest.UsageError(str(error)) from error

@@ -8,43 +8,30 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_roofline.session.gating import analysis
-from pytest_roofline.session.run import Run
 from pytest_roofline.workload.precision import PRECISIONS
 from roofline.schema.expected import ANY, MARKER_KEYS, ExpectationError, Expected, expectation, matches, own_of
-from roofline.schema.expected_file import NAME, beside, read
+from roofline.schema.expected_file import NAME, SuiteBounds, beside, read
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import to_json
+
+if TYPE_CHECKING:
+    from pytest_roofline.session.run import Run
 
 MARKER = "expected_bound"
 
 
 class NothingExpected(ValueError):
     """Bounds are to be asserted, and there is nothing to assert. The message says where was looked."""
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteBounds:
-    """What the suite's files expect of tests, by their full names: each file of those that it lies beside.
-
-    ``root`` is the project's: messages name the files from there.
-    """
-
-    root: Path
-    files: Mapping[str, tuple[Expected, ...]]
-
-    def without_root(self, text: str) -> str:
-        return text.replace(f"{self.root}{os.sep}", "")
 
 
 def marked(item: pytest.Item) -> tuple[Expected, ...]:

@@ -35,8 +35,8 @@ from roofline.schema.session import Machine, NotMeasured, Outcome, Roof, Session
 if TYPE_CHECKING:
     import torch
 
-    from pytest_roofline.session.expected_bounds import SuiteBounds
     from pytest_roofline.session.progress import Progress
+    from roofline.schema.expected_file import SuiteBounds
 
 
 class TakesTurns(Protocol):

@@ -1,13 +1,15 @@
-"""``expected_bounds.toml``: reading it, and finding the one that lies beside tests.
+"""``expected_bounds.toml``: reading it, finding the one that lies beside tests, and what a suite's ones hold.
 
 Its form: ``[[expected]]`` tables with the keys of `roofline.schema.expected.FILE_KEYS`; ``case`` has to be there.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from roofline.files.decoding import ReadError, text_of
@@ -82,3 +84,17 @@ def _entry(table: object, where: str) -> Expected:
         return expectation(table, FILE_KEYS, where)
     except ExpectationError as error:
         raise ExpectedFileError(f"{where}: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteBounds:
+    """What the suite's files expect of tests, by their full names: each file of those that it lies beside.
+
+    ``root`` is the project's: messages name the files from there.
+    """
+
+    root: Path
+    files: Mapping[str, tuple[Expected, ...]]
+
+    def without_root(self, text: str) -> str:
+        return text.replace(f"{self.root}{os.sep}", "")

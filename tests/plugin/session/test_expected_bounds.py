@@ -21,6 +21,7 @@ from roofline.expectations import judging
 from roofline.expectations.outcome import Checked
 from roofline.results.result import ResultFile
 from roofline.schema.expected import Expected
+from roofline.schema.expected_file import SuiteBounds
 from roofline.schema.record import KEY, Record
 from roofline.schema.record_json import from_json, to_json
 from roofline.schema.session import Roof, Session
@@ -322,7 +323,7 @@ def test_without_measuring_nothing_is_asserted(pytestconfig: pytest.Config, monk
 def _run(stats: list[Any], files: dict[str, Any]) -> Run:
     """As much of a run as asserting reads."""
     on = build.machine()
-    bounds = expected_bounds.SuiteBounds(Path("/project"), files)
+    bounds = SuiteBounds(Path("/project"), files)
     state = {"bounds": bounds, "asserted": 0, "warned": {}}
     return cast(
         Run,
