@@ -150,7 +150,8 @@ def _pairs(points: Sequence[Point], what: str) -> Iterator[Pair]:
             continue
         case = record.case
         alike = (getattr(case, name) for name in _SAME if name not in kind.fields)
-        settings = {name: value for name, value in case.config.items() if name not in kind.settings}
+        # Another seed is the same work.
+        settings = {name: value for name, value in case.config.items() if name not in ("seed", *kind.settings)}
         key = (*alike, json.dumps(settings, sort_keys=True), what != "compiled against eager" and compiled(record))
         groups.setdefault(key, []).append(((case.precision, case.data), kind.is_first(record), point))
     for members in groups.values():

@@ -71,7 +71,8 @@ def _ranks(point: Point) -> int:
 def _key(point: Point, record: Record) -> tuple[Any, ...]:
     """Equal for cases that differ in their ranks alone."""
     case = record.case
-    settings = {name: value for name, value in case.config.items() if name not in _OF_RANKS}
+    # Another seed is the same work.
+    settings = {name: value for name, value in case.config.items() if name not in ("seed", *_OF_RANKS)}
     return (
         *point.machine,
         *(case.model, case.mode, case.precision, case.batch, case.layout, case.data),

@@ -21,7 +21,7 @@ def on_ranks(ranks: int, rate: float, **config: Any) -> Record:
         case=build.case(
             id=f"resnet50-train-b32-fp32{'' if ranks == 1 else f'-ddp-r{ranks}'}",
             samples_per_step=samples,
-            config={"threads": 1, **(shared if ranks > 1 else {}), **config},
+            config={"threads": 1, "seed": ranks, **(shared if ranks > 1 else {}), **config},
         ),
         timing=build.timing(samples / rate),
         parallel=None if ranks == 1 else Parallel(**shared, communication_s=0.1, message_byte_per_step=10**8),
