@@ -42,6 +42,8 @@ _CASE_COLUMNS = pick(
     *("case", "mode", "batch", "precision", "samples_per_s", "step_time_s", "margin"),
     *("attained_flop_per_s", "intensity", "fraction_of_roof", "fraction_of_speed_of_light", "bound", "flags"),
 )
+_COMPILED = pick("compile_s")
+"""Tells a compiled case from one that isn't and has the same name; no column where none is."""
 _SORT_BY = {
     "intensity": pick("intensity_low_flop_per_byte")[0],
     "fraction_of_roof": pick("fraction_of_roof_low")[0],
@@ -209,7 +211,7 @@ class PageData:
         """Make what each machine's section shows, in the order of the overview."""
         for section in self._sections:
             points = section.points
-            columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:], *_MORE]
+            columns = [*_CASE_COLUMNS[:1], *parameters_of(points), *_CASE_COLUMNS[1:], *_COMPILED, *_MORE]
             numbers = [self._panels.number(point) for point in points]
             # The first point's are shown.
             roofs = roofs_table(sorted(section.under, key=lambda point: point.result.when, reverse=True))

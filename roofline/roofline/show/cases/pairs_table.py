@@ -89,7 +89,7 @@ def _named(point: Point) -> str:
 
 _CASE, _AGAINST = _both("case", "against")
 _SHOWN_CASE: Column[Pair] = words("case", get=lambda pair: _named(pair.point))
-_SHOWN_AGAINST: Column[Pair] = replace(words("against", get=lambda pair: _named(pair.against)), drop=3)
+_SHOWN_AGAINST: Column[Pair] = words("case_against", "against", get=lambda pair: _named(pair.against))
 _STEP, _OTHER_STEP = _both("step_time_s", "the other's")
 _TIMES: tuple[Column[Pair], ...] = (
     _STEP,
@@ -98,7 +98,10 @@ _TIMES: tuple[Column[Pair], ...] = (
     words("apart", "apart by margins"),
     *pick("input_share", of="point"),
 )
-PAIR_COLUMNS: tuple[Column[Pair], ...] = (words("what"), _CASE, _AGAINST, *_TIMES)
+_WHAT: Column[Pair] = words("what")
+_COLUMNS = (_WHAT, _CASE, _AGAINST, *_TIMES)
+PAIR_COLUMNS = (_WHAT, _SHOWN_CASE, _SHOWN_AGAINST, *_TIMES)
+"""For readers: names that two cases share are told apart."""
 
 
 def pairs_table(points: Sequence[Point]) -> Table[Pair]:
@@ -110,9 +113,9 @@ def pairs_table(points: Sequence[Point]) -> Table[Pair]:
     machine = machine_column(points, of="point")
     return Table(
         title="Cases that differ in one thing",
-        columns=[machine, *PAIR_COLUMNS],
+        columns=[machine, *_COLUMNS],
         rows=rows,
-        display=[_SHOWN_CASE, *_TIMES, _SHOWN_AGAINST],
+        display=[_SHOWN_CASE, *_TIMES, replace(_SHOWN_AGAINST, drop=3)],
         section=lambda pair: f"{machine.get(pair)}: {pair.what}",
         section_title="pair",
         notes=_disturbed(rows),
