@@ -69,7 +69,7 @@ class Given:
     flag: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # pytest 9.0 takes hashable plugins only
 class Flags:
     """The flags that were added to a pytest, by setting name. Registered as its plugin `PLUGIN`.
 
