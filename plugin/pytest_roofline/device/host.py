@@ -158,6 +158,16 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine() or "unknown CPU"
 
 
+def cpu_instructions() -> frozenset[str]:
+    """The instruction sets of the CPU, by torch's names or by Linux's; empty where neither tells them."""
+    import torch
+
+    if hasattr(torch.cpu, "get_capabilities"):  # since torch 2.11
+        return frozenset(name for name, has in torch.cpu.get_capabilities().items() if has is True)
+    known = _cpuinfo() if sys.platform.startswith("linux") else {}
+    return frozenset(f"{known.get('flags', '')} {known.get('Features', '')}".split())
+
+
 def cpu_name_and_model() -> str:
     """The same with the numbers of its model: ``AMD EPYC (cpu family 25, model 17)``.
 

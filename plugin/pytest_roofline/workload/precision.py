@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_roofline.device.host import cpu_instructions, cpu_name
+
 if TYPE_CHECKING:
     import torch
 
@@ -69,18 +71,15 @@ def unsupported(precision: Precision, device: torch.device) -> str | None:
 
 
 def _cpu_reason(dtype: str, _device: torch.device) -> str | None:
-    import torch
-
-    capabilities = torch.cpu.get_capabilities()
     if dtype == "tf32":
         return "a CPU has no TF32"
     wanted = {
-        "bfloat16": ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"),
+        "bfloat16": ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16", "svebf16"),
         "float16": ("avx512_fp16", "amx_fp16", "fp16_arith", "fp16", "asimdhp"),
     }[dtype]
-    if any(capabilities.get(name) for name in wanted):
+    if not cpu_instructions().isdisjoint(wanted):
         return None
-    return f"this CPU ({capabilities.get('cpu_name') or capabilities.get('architecture')}) has no {dtype} instructions"
+    return f"this CPU ({cpu_name()}) has no {dtype} instructions"
 
 
 def _cuda_reason(dtype: str, device: torch.device) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 
 from pytest_roofline.counting.flop.matrix_operations import Tf32
+from pytest_roofline.device import host
 from pytest_roofline.workload import precision as precisions
 from pytest_roofline.workload.precision import PRECISIONS
 
@@ -15,7 +18,8 @@ MPS = torch.device("mps")
 
 
 def _cpu_with(monkeypatch: pytest.MonkeyPatch, *features: str) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"cpu_name": "Fake", **dict.fromkeys(features, True)})
+    monkeypatch.setattr(precisions, "cpu_instructions", lambda: frozenset(features))
+    monkeypatch.setattr(precisions, "cpu_name", lambda: "Fake")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,16 @@ def test_a_cpu_runs_natively_what_its_instructions_say(
     """What it would emulate is refused with a reason."""
     _cpu_with(monkeypatch, *features)
     assert {name for name, precision in PRECISIONS.items() if precisions.unsupported(precision, CPU)} == unsupported
+
+
+@pytest.mark.parametrize("key", ["flags", "Features"])
+def test_linux_tells_what_an_older_torch_does_not(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """torch names a CPU's instructions since 2.11; Linux has a key of its own for x86 and for Arm."""
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(host, "_cpuinfo", lambda: {key: "fpu avx512_bf16 svebf16"})
+    assert precisions.unsupported(PRECISIONS["bf16"], CPU) is None
+    assert "fp16 is not native" in str(precisions.unsupported(PRECISIONS["fp16"], CPU))
 
 
 def test_the_reason_names_the_precision_the_device_and_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
