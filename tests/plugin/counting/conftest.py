@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pytest_roofline.counting import Counted, count_step
 
@@ -17,6 +19,14 @@ def count() -> Callable[..., Counted]:
         return count_step(step, **{"model": nn.Identity(), **options})
 
     return counted
+
+
+@pytest.fixture
+def without_data() -> FakeTensorMode:
+    """Tensors without data, on whatever device they name."""
+    if torch.__version__ < "2.11" and not torch.cuda.is_available():
+        pytest.skip("torch before 2.11 asks CUDA's driver for such tensors, too")
+    return FakeTensorMode()
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ def test_dtype_is_that_of_the_operands(dtype: torch.dtype, name: str, count: Cal
 
 @pytest.mark.parametrize(("matmul", "convolution"), [(False, False), (True, False), (False, True), (True, True)])
 def test_tf32_follows_the_switch_that_governs_the_operation(
-    matmul: bool, convolution: bool, count: Callable[..., Counted]
+    matmul: bool, convolution: bool, count: Callable[..., Counted], without_data: FakeTensorMode
 ) -> None:
     """cuBLAS and cuDNN have a switch each; float32 on CUDA only, and never a matrix-vector product."""
 
@@ -171,7 +171,7 @@ def test_tf32_follows_the_switch_that_governs_the_operation(
         torch.mm(source.bfloat16(), source.bfloat16())
         torch.conv2d(image, image)
 
-    with FakeTensorMode():
+    with without_data:
         counted = count(step, tf32=Tf32(matmul=matmul, convolution=convolution))
     dtypes = {operation.name: operation.dtype for operation in counted.operations if operation.dtype != "bf16"}
     assert dtypes["aten::mm"] == ("tf32" if matmul else "fp32")
@@ -316,7 +316,12 @@ def test_operations_of_other_back_ends(made: Call, expected: int) -> None:
     assert MATRIX_OPERATIONS[made.name].flop(made) == expected
 
 
-LATER = {"aten::_foreach_mm", "aten::_flash_attention_forward_no_dropout_inplace"}
+LATER = {
+    "aten::_foreach_mm",
+    "aten::_flash_attention_forward_no_dropout_inplace",
+    "aten::_scaled_grouped_mm_v2",
+    "aten::_scaled_mm_v2",
+}
 """Operations that the oldest torch we support doesn't have."""
 
 

@@ -174,6 +174,8 @@ OTHER_BUILDS = {
     "_philox_normal",
     "_philox_uniform",
     "_upsample_lanczosNd_aa",
+    "linalg__powsum",
+    "miopen_ctc_loss",
 }
 """Operations that only older or newer torch has, or another build of it."""
 

@@ -259,9 +259,9 @@ def test_storages_that_grow_count_with_their_new_size() -> None:
     assert count_step(step, model=nn.Identity()).peak_byte == 8000
 
 
-def test_an_accelerator_has_memory_of_its_own() -> None:
+def test_an_accelerator_has_memory_of_its_own(without_data: FakeTensorMode) -> None:
     """The batch in host memory is none of the device's."""
-    with FakeTensorMode():
+    with without_data:
         model, source = nn.Linear(10, 20, bias=False, device="cuda"), torch.randn(5, 10)
 
         def step() -> None:

@@ -6,7 +6,6 @@ import copy
 import gc
 import subprocess
 import sys
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from pytest_roofline.complexity.fake import fake_copy
@@ -83,17 +83,17 @@ def test_no_tensor_is_held() -> None:
 
     def step() -> None:
         first = model(torch.randn(8, 64))
-        alive.append(weakref.ref(first.untyped_storage()))
+        alive.append(StorageWeakRef(first.untyped_storage()))
         second = first + 1
         del first
-        during.append(alive[0]() is None)
-        alive.append(weakref.ref(second.untyped_storage()))
+        during.append(alive[0].expired())
+        alive.append(StorageWeakRef(second.untyped_storage()))
 
     counted = count_step(step, model=model)
     gc.collect()
     assert counted.work.flop_per_step > 0
     assert during == [True]
-    assert [reference() for reference in alive] == [None, None]
+    assert [storage.expired() for storage in alive] == [True, True]
 
 
 def test_state_is_restored_when_the_step_fails() -> None:

@@ -124,9 +124,11 @@ def test_working_set_counts_each_part_of_memory_once(count: Callable[..., Counte
     assert (operation.calls, operation.byte, operation.working_set_byte) == (2, 5 * 400, 3 * 400)
 
 
-def test_host_memory_does_not_count_beside_an_accelerator(count: Callable[..., Counted]) -> None:
+def test_host_memory_does_not_count_beside_an_accelerator(
+    count: Callable[..., Counted], without_data: FakeTensorMode
+) -> None:
     """A copy to the device writes the device's memory; both devices are told."""
-    with FakeTensorMode():
+    with without_data:
         host = torch.randn(100)
         counted = count(lambda: host.to("cuda"))
     assert counted.work.byte_high_per_step == 400
