@@ -41,7 +41,7 @@ def test_a_measured_test_has_a_record_and_its_statistics_are_the_rounds(project:
     [
         ("nn.Linear(8, 4), torch.randn(2, 8), mode='training'", "ValueError: roofline(*"),
         ("nn.Linear(8, 4), torch.randn(2, 8), target=torch.zeros(2)", "ValueError: roofline(*"),
-        ("nn.Linear(9, 4), torch.randn(2, 8)", "RuntimeError: mat1 and mat2*"),
+        ("nn.Linear(9, 4), torch.randn(2, 8)", "RuntimeError: *mat1 and mat2*"),
     ],
     ids=["refused", "refused later", "model fails"],
 )
