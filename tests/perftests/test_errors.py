@@ -67,7 +67,12 @@ CASES = [
         "-m 'mps'",
         "with --device;",
     ),
-    wrong("nothing left by name", "--device cpu -k nothing", "no case is left to measure", "-k 'nothing'"),
+    wrong(
+        "nothing left by name",
+        "--device cpu -k nothing --benchmark-json {images}/x.json",
+        "no case is left to measure",
+        "-k 'nothing'",
+    ),
     wrong("disabled", "--device cpu --benchmark-disable", "--benchmark-disable: nothing would be measured"),
     wrong("skipped", "--device cpu --benchmark-skip", "--benchmark-skip: nothing would be measured"),
     wrong("no cuda", "-m cuda --device cuda", "--device cuda: "),

@@ -42,6 +42,7 @@ class ResultsFile:
         stem = f"{(now or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{commit}"
         place = Path(os.path.realpath(folder)) / label  # a test may change the current folder
         self._size = 0
+        self._made = [one for one in (place, *place.parents) if not one.exists()]
         try:
             place.mkdir(parents=True, exist_ok=True)
             self._open(place, stem)
@@ -73,6 +74,7 @@ class ResultsFile:
         """
         file = cls.__new__(cls)
         file.journal, file.path = path, path.with_suffix(".json")
+        file._made = []
         try:
             file._descriptor = os.open(path, os.O_RDWR)
             file._lock()
@@ -138,9 +140,12 @@ class ResultsFile:
         return self.path.with_name(f"{self.path.stem}.{name}")
 
     def discard(self) -> None:
-        """Leave no file of a run that measured nothing."""
+        """Leave no file of a run that measured nothing, nor a folder that was made for it."""
         if not self.path.exists():
             self._discard_journal()
+            with suppress(OSError):  # something else is in it
+                for folder in self._made:
+                    folder.rmdir()
 
     def _discard_journal(self) -> None:
         with suppress(OSError):

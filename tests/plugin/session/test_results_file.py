@@ -95,12 +95,14 @@ def test_what_is_written_is_on_disk_before_what_relies_on_it(tmp_path: Path, mon
 
 
 def test_a_run_that_measured_nothing_leaves_nothing(tmp_path: Path) -> None:
-    """One that wrote its JSON leaves that."""
+    """No file, and no folder that was made for it. One that wrote its JSON leaves that."""
     empty, full = ResultsFile(tmp_path, "m", "a", NOON), ResultsFile(tmp_path, "m", "b", NOON)
+    alone = ResultsFile(tmp_path / "new" / "results", "m", "a", NOON)
     full.write({})
-    empty.discard()
-    full.discard()
+    for file in (empty, full, alone):
+        file.discard()
     assert list((tmp_path / "m").iterdir()) == [full.path]
+    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 
 
 def test_json_is_strict() -> None:
