@@ -223,7 +223,9 @@ def how_to_make(path: Path) -> str:
     if path.suffix == ".json":
         command = f"pytest TESTS --benchmark-json={shlex.quote(str(path))}"
     else:
-        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={shlex.quote(str(path))}"
+        # A test that a flag took for its value is no place for results.
+        folder = "FOLDER" if path.is_file() else shlex.quote(str(path))
+        command = f"pytest TESTS --roofline-sessions=5 --roofline-results={folder}"
     return f"Make one on this machine, of code that is good: {command}"
 
 

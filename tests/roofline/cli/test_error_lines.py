@@ -23,7 +23,7 @@ EARLY = {
     "a bad option": (
         "check new.json --baseline base.json --least-effect 2",
         2,
-        "Invalid value for '--least-effect': 2.0 is not in the range 0<x<1.",
+        "Invalid value for '--least-effect': '2' means 200 %. Write 2% or 0.02.",
     ),
     "no such option": ("check new.json --baselines base.json", 2, "--baselines"),
     "nothing to lock": ("lock other.json", 3, "Error: nothing to lock: all of the 1 cases were left out."),

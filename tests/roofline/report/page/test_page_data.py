@@ -297,6 +297,20 @@ def test_a_doubling_of_the_batch_has_its_gain(tmp_path: Path) -> None:
     assert machine["throughput"]["points"][5] == {"row": 5, "batch": 2, "rate": 10.0, "deviation": 0.2}
 
 
+def test_a_compiled_case_is_told_from_one_of_its_name(tmp_path: Path) -> None:
+    """A test has one name, compiled or not."""
+    compiled = build.case(id="net", workload_hash="b", config={"compile": "default"})
+    shown = points(
+        tmp_path,
+        build.record(case=build.case(id="net", workload_hash="a")),
+        build.record(case=compiled, timing=build.timing(0.1, compile_s=2.0)),
+    )
+    (machine,) = PageData(shown).machines()
+    place = columns(machine["cases"]).index("compile_s")
+    assert [row[place] for row in machine["cases"]["shown"]] == ["-", "2.00 s"]
+    assert machine["pairs"]["shown"][0][1:3] == ["net compiled", "net"]
+
+
 def test_cases_that_differ_in_one_thing_are_pairs(tmp_path: Path) -> None:
     """Each opens its first case; the filters have what is not plain about a case."""
 
