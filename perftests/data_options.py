@@ -1,4 +1,4 @@
-"""What ``--data`` can name and how it is loaded; neither touches torch.
+"""Define what ``--data`` can name and how it is loaded; neither touches torch.
 
 A data source is parsed here, and the loader's workers are shared out: between them and the model the CPUs of the
 machine, and its shared memory for the batches.

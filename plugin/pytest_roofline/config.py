@@ -1,4 +1,4 @@
-"""What this pytest was asked for: the options in force, each flag as the user knows it, and which tests measure."""
+"""Tell what this pytest was asked for: the options in force, flags as the user knows them, and which tests measure."""
 
 from __future__ import annotations
 

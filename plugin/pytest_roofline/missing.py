@@ -1,4 +1,4 @@
-"""Why values of a record are missing, where the reason is the same wherever they are; and which have none yet."""
+"""Say why values of a record are missing, where the reason is always the same; and find those without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model needs: parameters, work and memory of a step, and the largest batch that fits."""
+"""Assess what a model needs: parameters, work and memory of a step, and the largest batch that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``roofline complexity`` shows: a table of all models, ``summary.json``, and a page for each model."""
+"""Make what ``roofline complexity`` shows: a table of all models, ``summary.json``, and a page for each model."""
 
 from __future__ import annotations
 

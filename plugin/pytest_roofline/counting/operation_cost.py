@@ -1,4 +1,4 @@
-"""What one dispatched operation is and costs, put together from the tables of FLOPs, the kinds, and its traffic.
+"""Put together what one dispatched operation is and costs, from the tables of FLOPs, the kinds, and its traffic.
 
 An operation without products has a kind, and one rule counts its arithmetic: one FLOP for each element of the largest
 tensor that it reads or makes, whatever it does with an element (of a Fourier transform or a factorisation that is far

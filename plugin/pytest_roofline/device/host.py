@@ -1,4 +1,4 @@
-"""What is stable about the machine: its device, its fingerprint, its label, versions and limits."""
+"""Describe what is stable about the machine: its device, its fingerprint, its label, versions and limits."""
 
 from __future__ import annotations
 

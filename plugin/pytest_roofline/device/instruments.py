@@ -1,4 +1,4 @@
-"""What belongs to a device while steps are timed: synchronising, device time, clocks, energy (of CPUs by RAPL).
+"""Give what belongs to a device while steps are timed: synchronising, device time, clocks, energy (of CPUs by RAPL).
 
 Every device kind has an implementation of its own here; one that is not known is an error, never a silent no-op.
 """

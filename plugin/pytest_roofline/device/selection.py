@@ -1,4 +1,4 @@
-"""Which device was asked for, and whether it can be used.
+"""Tell which device was asked for, and whether it can be used.
 
 Everybody's pytest imports this module, so it loads torch only where it is called.
 """

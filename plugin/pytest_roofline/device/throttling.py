@@ -1,4 +1,4 @@
-"""What held the hardware back while steps were timed: heat, the power limit, a CPU quota, memory that spilled.
+"""Flag what held the hardware back while steps were timed: heat, the power limit, a CPU quota, memory that spilled.
 
 None of it makes a row invalid: it was measured so. It is the time of a machine in this state.
 """

@@ -1,4 +1,4 @@
-"""Which rounds were disturbed from outside, and by what evidence.
+"""Mark the rounds that were disturbed from outside, with the evidence.
 
 Only evidence counts, never the time itself: leaving the marked rounds out must not bias the step time.
 """

@@ -1,4 +1,4 @@
-"""What a measurement is asked to do, and what it gives."""
+"""Define what a measurement is asked to do, and what it gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process used between two moments, as ``/usr/bin/time -v`` would tell."""
+"""Read what the process used between two moments, as ``/usr/bin/time -v`` would tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What messages between ranks cost a step: bytes, and the time in which a rank does nothing else.
+"""Count what messages between ranks cost a step: bytes, and the time in which a rank does nothing else.
 
 The times are of a pass under torch's profiler, in which no operation has a label: labels slow the operations down, and
 would hide more of the messages behind them.

@@ -1,4 +1,4 @@
-"""What `roofline doctor` and every profiler say of one thing of this machine: its state, why, and what helps."""
+"""Hold what `roofline doctor` and every profiler say of one thing of this machine: its state, why, and what helps."""
 
 from __future__ import annotations
 

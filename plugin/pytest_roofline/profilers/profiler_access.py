@@ -1,4 +1,4 @@
-"""Whether ncu, nsys and perf are usable here: asked before any test, so that nobody waits for what can't be had."""
+"""Tell whether ncu, nsys and perf are usable here, before any test: nobody waits for what can't be had."""
 
 from __future__ import annotations
 

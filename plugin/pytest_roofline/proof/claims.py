@@ -1,4 +1,4 @@
-"""What is claimed of a measurement, and the evidence: device, precision, graphs, optimiser steps, finite loss, data.
+"""Hold the claims of a measurement against the evidence: device, precision, graphs, optimiser steps, finite loss, data.
 
 A check that can't be made on a device is recorded as not made; it is never counted as passed.
 """

@@ -1,4 +1,4 @@
-"""What is expected of a test's case, by its markers and the suite's file; under ``--assert-bounds`` it is judged.
+"""Find what is expected of a test's case, by its markers and the suite's file; ``--assert-bounds`` judges it.
 
 Each case is judged after its measurement, as ``roofline check --expect`` does it. A test whose case is not as expected
 fails, and its row stays valid: the number is right.

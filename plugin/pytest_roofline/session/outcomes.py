@@ -1,4 +1,4 @@
-"""What becomes of each test that measures: a number, or the reason why there is none."""
+"""Note what becomes of each test that measures: a number, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run in another process gains with each report of a test, and the main run that takes it as its own.
+"""Send what a run in another process gains with each report of a test to the main run, which takes it as its own.
 
 It travels as JSON in an attribute of pytest's report, which pytest-xdist sends, and so is with the main process before
 the next test begins.

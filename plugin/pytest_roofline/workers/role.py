@@ -1,4 +1,4 @@
-"""Which process of a run this is: its place among pytest-xdist's workers, and its session in a set.
+"""Tell which process of a run this is: its place among pytest-xdist's workers, and its session in a set.
 
 Everybody's pytest imports this module.
 """

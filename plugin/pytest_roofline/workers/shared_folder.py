@@ -1,4 +1,4 @@
-"""What the processes of a run tell each other, by files in a folder that all of them share.
+"""Let the processes of a run tell each other things, by files in a folder that all of them share.
 
 Each worker writes its `PlannedTests` once it has collected, and the controller `ForWorkers` before any test begins.
 Everybody's pytest-xdist imports this module.

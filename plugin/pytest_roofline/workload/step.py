@@ -1,4 +1,4 @@
-"""What is measured: a model, its batches and how one step of it is taken."""
+"""Define what is measured: a model, its batches and how one step of it is taken."""
 
 from __future__ import annotations
 

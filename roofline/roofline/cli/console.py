@@ -1,4 +1,4 @@
-"""What commands say beside their tables: lines on standard error, and errors with their exit codes."""
+"""Print what commands say beside their tables: lines on standard error, and errors with their exit codes."""
 
 from __future__ import annotations
 

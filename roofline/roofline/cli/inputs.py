@@ -1,4 +1,4 @@
-"""What commands read: the arguments and options that name it, and reading results."""
+"""Read what commands are given: their arguments and options, and results."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ LARGE_IMPROVEMENT = 0.1
 
 A_SIDE = 5
 SLOWDOWNS = (0.05, 0.1)
-"""What is said of a machine's gate: of so many sessions, which slowdowns it finds."""
+"""Say what a machine's gate can do: of so many sessions, which slowdowns it finds."""
 
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""

@@ -1,4 +1,4 @@
-"""What was found becomes an exit code, with a line for each thing in the way: the one policy of every gate.
+"""Turn what was found into an exit code, with a line for each thing in the way: the one policy of every gate.
 
 `GATE_RULES` is all of it. Who compares, holds results against expected bounds or measures in turns gives each thing
 that it found under a situation's name (its `found_in`), and `judge` makes the outcome.

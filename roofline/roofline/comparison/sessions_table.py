@@ -1,4 +1,4 @@
-"""How far sessions of the same code scatter, case by case: what a gate has to know before it calls a case slower."""
+"""Show how far sessions of the same code scatter, case by case: what a gate must know before it calls a case slower."""
 
 from __future__ import annotations
 

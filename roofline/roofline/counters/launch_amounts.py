@@ -1,4 +1,4 @@
-"""What the metrics of one launch add up to, and why a quantity is not there."""
+"""Add up the metrics of one launch, and say why a quantity is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was counted of a step against what hardware counters saw of it, and why the two differ.
+"""Hold what was counted of a step against what hardware counters saw of it, and say why the two differ.
 
 FLOPs are compared by kinds of kernels: matrix products (with attention and recurrent layers) and convolutions, each
 with the kernels of its kind, and both together, for a convolution may run as a matrix product; the rest of the

@@ -1,4 +1,4 @@
-"""What came of expectations, and the entries of a file that no measured case is of.
+"""Hold what came of expectations, and the entries of a file that no measured case is of.
 
 Such an entry is *not measured* where its device is there, *not applicable* where all its cases were skipped, and for
 others where the device isn't there. One whose device nobody knows is reported: a name that was mistyped expects

@@ -1,4 +1,4 @@
-"""Where the level of a series of times changed, by how much, and how surely; and how far it drifts besides.
+"""Find where the level of a series of times changed, by how much, how surely; and how far it drifts besides.
 
 `ruptures` cuts the series into levels (C. Truong, L. Oudre, N. Vayatis, "Selective review of offline change point
 detection methods", Signal Processing 167 (2020)), with a low penalty. Of the steps between them the least sure one is

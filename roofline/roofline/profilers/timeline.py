@@ -1,4 +1,4 @@
-"""What a timeline profiler recorded, whichever wrote it: sums over kernels and copies, and how busy each device was.
+"""Hold what a timeline profiler recorded, whichever wrote it: sums over kernels and copies, and how busy devices were.
 
 Each part of a file is a section with a state of its own: what is missing is never taken for nothing.
 """

@@ -1,4 +1,4 @@
-"""What was read of a timeline profiler's files, shown: as tables for people, and as records for programs.
+"""Show what was read of a timeline profiler's files: as tables for people, and as records for programs.
 
 Nothing is summed up over several files, as a job of many ranks leaves them: their clocks and GPUs are their own.
 """

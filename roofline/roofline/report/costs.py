@@ -1,4 +1,4 @@
-"""What samples cost: money where a machine has a price by the hour, energy where it was measured."""
+"""Work out what samples cost: money where a machine has a price by the hour, energy where it was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pytest-benchmark writes into a file, and what its own fields say of a row's times, the commit and the host."""
+"""Read what pytest-benchmark writes into a file, and what its own fields say of a row's times, commit and host."""
 
 from __future__ import annotations
 

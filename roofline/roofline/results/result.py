@@ -1,4 +1,4 @@
-"""What is known of a result file, whoever wrote it: its rows with pytest-benchmark's figures, its run, its machine."""
+"""Hold what is known of a result file, whoever wrote it: rows with pytest-benchmark's figures, run and machine."""
 
 from __future__ import annotations
 

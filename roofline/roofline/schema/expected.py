@@ -1,4 +1,4 @@
-"""What a suite expects of a case: what bounds it, and how near to its limits it comes at least.
+"""Define what a suite expects of a case: what bounds it, and how near to its limits it comes at least.
 
 Expectations stand in a test's markers (and from there in the record) and in ``expected_bounds.toml``. This module has
 their words and values and imports nothing, for the record and everybody's pytest load it.

@@ -1,4 +1,4 @@
-"""What a measured benchmark carries in its JSON: the one contract between measuring and analysing.
+"""Define what a measured benchmark carries in its JSON: the one contract between measuring and analysing.
 
 ``extra_info["roofline"]`` of each benchmark holds a `Record`; `roofline.schema.session` has what belongs to its file.
 `roofline.schema.record_json` alone writes and reads them.

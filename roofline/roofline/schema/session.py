@@ -1,4 +1,4 @@
-"""What a result file says of its run and machine: what belongs to the file and not to a single case.
+"""Define what a result file says of its run and machine: what belongs to the file and not to a single case.
 
 The top-level key ``roofline`` of the file holds a `Session`, ``machine_info["roofline"]`` a `Machine`. Units and
 missing values are as in `roofline.schema.record`, whose `SCHEMA` is the version of these parts, too.

@@ -1,4 +1,4 @@
-"""What is shown of results: placed points come in, tables go out; and tables as text, as frames and as files.
+"""Show results: placed points come in, tables go out; and tables as text, as frames and as files.
 
 `tables` says what a table and a column are, `columns` has every figure of a case,
 `machine_columns` those of a machine. The folder `cases` makes the tables of cases, the folder `step` those of a step

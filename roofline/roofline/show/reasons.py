@@ -1,4 +1,4 @@
-"""Why a value of a table isn't there: what the record says of it, else what follows from the other values."""
+"""Say why a value of a table isn't there: what the record says of it, else what follows from the other values."""
 
 from __future__ import annotations
 

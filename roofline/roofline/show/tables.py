@@ -1,4 +1,4 @@
-"""What a table is: rows under columns.
+"""Define a table: rows under columns.
 
 A column knows its name (with the unit, as the record spells it), its heading, how to get a value from a row and how to
 show it. CSV and JSON carry ``columns`` with raw values; terminal and Markdown show the columns chosen for display.

@@ -1,4 +1,4 @@
-"""How long the operations of one step take, each by itself: a pass under torch's profiler."""
+"""Time the operations of one step, each by itself: a pass under torch's profiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run and the process that repeats one of its tests under ncu say to each other: a request and an answer.
+"""Define what a run and the process that repeats a test of it under ncu say to each other: request and answer.
 
 The request goes through an environment variable and not through the command line, which stays that of the run: so the
 test is found as it was found before, whatever its name holds.

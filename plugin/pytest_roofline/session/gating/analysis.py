@@ -1,4 +1,4 @@
-"""What the analysis package makes of a run's results, as lines for pytest's terminal: tables, report, and scatter.
+"""Have the analysis package show a run's results, as lines for pytest's terminal: tables, report, and scatter.
 
 The analysis package itself is loaded only where one of these functions is called.
 """

@@ -1,4 +1,4 @@
-"""How far two sides differ, and how well that is known: sessions over rounds, and what is known of sessions before.
+"""Estimate how far two sides differ, and how well that is known, from sessions and what is known of earlier ones.
 
 The model: the logarithm of what a session observes is the case's true one, plus the session's own deviation (another
 process, another hour), plus what its rounds leave open. The scatter of a side's sessions is estimated from both sides

@@ -1,4 +1,4 @@
-"""What a machine's earlier sessions of unchanged code tell of its scatter and its drift.
+"""Learn a machine's scatter and drift from its earlier sessions of unchanged code.
 
 Sessions of one case and one code make a *block* where each began within an hour of the one before. Within blocks they
 show how far sessions scatter, between blocks how far the machine drifts; and within blocks every `IN_TURN` sessions

@@ -1,4 +1,4 @@
-"""What turns taken by two processes show: a case's ratio in each pair of processes, and over several such pairs.
+"""Estimate what turns of two processes show: a case's ratio in each pair of processes, and over several such pairs.
 
 Two processes that take turns see the same hour, so their ratio is free of the machine's drift. What stays is each
 side's own offset: its addresses, its heap, its pages. It lasts as long as the model, so models are built several times

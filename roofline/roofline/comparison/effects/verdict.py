@@ -1,4 +1,4 @@
-"""What an effect shows: slower, faster, the same, or nothing yet.
+"""Judge what an effect shows: slower, faster, the same, or nothing yet.
 
 Two settings are kept apart. ``least`` is the least effect that matters; the confidence is how sure to be.
 

@@ -1,4 +1,4 @@
-"""Which machine a session was measured on and in which state, and how two sessions differ in both.
+"""Tell the machine and the state that a session was measured in, and how two sessions differ in them.
 
 A machine is what decides its speed: the fingerprint, or of another project's file the processor, how many of them, the
 system and the architecture (the host's name only where no processor is named). Host names, clock readings and kernel

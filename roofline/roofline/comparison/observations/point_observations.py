@@ -1,4 +1,4 @@
-"""What each session says of each of its cases, from placed points: of sessions that only follow one another in time."""
+"""Tell what each session says of each of its cases, from placed points, for sessions that only follow one another."""
 
 from __future__ import annotations
 

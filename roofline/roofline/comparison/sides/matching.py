@@ -1,4 +1,4 @@
-"""Which cases of two sides may be compared, and why the others may not. Nothing is left out in silence.
+"""Match the cases of two sides that may be compared, and say why others may not. Nothing is left out in silence.
 
 A case is the same on both sides if its id and its test are: what was moved or renamed is removed here and new there.
 It is compared where machine, device, workload, precision and layout are the same. Sessions of several machines are

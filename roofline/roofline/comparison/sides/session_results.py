@@ -1,4 +1,4 @@
-"""What a session says of each of its cases: a result in, its rows out."""
+"""Read what a session says of each of its cases: a result in, its rows out."""
 
 from __future__ import annotations
 

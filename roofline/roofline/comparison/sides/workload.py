@@ -1,4 +1,4 @@
-"""Whether both sides measured the same work: as it was declared, and as it was counted.
+"""Check that both sides measured the same work: as it was declared, and as it was counted.
 
 The hash covers what was declared: model, shapes, batch, precision. What the model then computes is counted, and may
 change under the same hash. By time such cases are compared, with a note, for a change may be meant to save work. By

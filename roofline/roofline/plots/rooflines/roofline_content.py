@@ -1,4 +1,4 @@
-"""What a roofline shows, whatever draws it: cases that can be placed, the roofs over them, the reach of the axes."""
+"""Choose what a roofline shows, whatever draws it: cases that can be placed, their roofs, the reach of the axes."""
 
 from __future__ import annotations
 

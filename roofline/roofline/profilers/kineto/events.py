@@ -1,4 +1,4 @@
-"""What is kept of the events of a trace: columns of those that are summed up, and counts of the others.
+"""Keep the events of a trace: columns of those that are summed up, and counts of the others.
 
 Names of categories are those of Kineto's ``ActivityType``, as torch has written them since 1.13, in small letters.
 Times are microseconds.

@@ -1,4 +1,4 @@
-"""Where the host's time went, operator by operator, from their nested calls."""
+"""Share the host's time out among operators, by their nested calls."""
 
 from __future__ import annotations
 

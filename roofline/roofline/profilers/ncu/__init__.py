@@ -1,4 +1,4 @@
-"""What Nsight Compute printed or saved: files in, kernels with their amounts out.
+"""Read what Nsight Compute printed or saved: files in, kernels with their amounts out.
 
 Modules, each of which imports those above it alone: `installation` (where ncu is), `values` (numbers and units as ncu
 writes them), `launches` (launches with metrics, joined from several files), `csv_lines` and `csv_pages` (what ``ncu

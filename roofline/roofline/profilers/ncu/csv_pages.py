@@ -1,4 +1,4 @@
-"""What ``ncu --csv`` printed, in each of its pages, to launches with their metrics in base units.
+"""Turn what ``ncu --csv`` printed, in each of its pages, into launches with their metrics in base units.
 
 Where sections collected the metrics, the details page has labels in place of their names (`metric_of`).
 """

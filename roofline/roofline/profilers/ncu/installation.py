@@ -1,4 +1,4 @@
-"""Where Nsight Compute's program is on this machine, which commands that are shown have to name. Nothing is started."""
+"""Find Nsight Compute's program on this machine, for the commands that are shown. Nothing is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Nsight Compute counted: launches of kernels with their metrics, whatever file they came from.
+"""Hold what Nsight Compute counted: launches of kernels with their metrics, whatever file they came from.
 
 A run under ncu often takes several files: one for the bytes, which a single pass collects without disturbing the
 caches, and one for the FLOPs. They are joined launch by launch where they launched the same kernels in the same order.

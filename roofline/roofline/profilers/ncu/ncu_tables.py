@@ -1,4 +1,4 @@
-"""What ``roofline ncu`` shows: a table of kernels with their sums, and the metrics to ask ncu for."""
+"""Make what ``roofline ncu`` shows: a table of kernels with their sums, and the metrics to ask ncu for."""
 
 from __future__ import annotations
 

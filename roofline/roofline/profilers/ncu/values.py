@@ -1,4 +1,4 @@
-"""How a file of Nsight Compute writes its numbers (``1,234.5`` or ``1.234,5``), their units (``Mbyte``), and what
+"""Read how a file of Nsight Compute writes numbers (``1,234.5`` or ``1.234,5``), their units (``Mbyte``), and what
 they are of (a metric's name, or the label that a section has for it).
 
 Profilers print in the language of the system they ran on, so ``117.344`` may be 117,344. That is decided once for the

@@ -1,4 +1,4 @@
-"""What ``nsys stats`` prints, read: its summaries of kernels and of copies, as CSV, in columns or in boxes.
+"""Read what ``nsys stats`` prints: its summaries of kernels and of copies, as CSV, in columns or in boxes.
 
 Tables, progress ("Processing [...]"), what was skipped and what went wrong stand in one stream. A table is known by its
 header; each section ends up with a state of its own, so that a skipped one is never a time of 0.

@@ -1,4 +1,4 @@
-"""What the results say of one machine, in sentences: each names the cases and the figures that it is from."""
+"""Say in sentences what the results tell of one machine: each names the cases and the figures that it is from."""
 
 from __future__ import annotations
 

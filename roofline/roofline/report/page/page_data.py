@@ -1,4 +1,4 @@
-"""What the page shows of all results and of each machine, as plain dicts; `case_data` has that of a case."""
+"""Fill the page with all results and each machine, as plain dicts; `case_data` has that of a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said below the tables of a step, of its operations and kernels: facts, and what makes them less certain."""
+"""Write the notes below the tables of a step, of its operations and kernels: facts and what makes them less certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader should look at first: wrong rows, cases without a number, doubtful roofs, flags and wide margins."""
+"""Find what a reader should look at first: wrong rows, cases without a number, doubtful roofs, flags, wide margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the panel of a case shows: figures, proofs, flags, command and rounds; and which results have a panel."""
+"""Fill the panel of a case: figures, proofs, flags, command and rounds; and which results have a panel."""
 
 from __future__ import annotations
 

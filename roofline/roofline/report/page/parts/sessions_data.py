@@ -1,4 +1,4 @@
-"""What is known of all sessions of a machine's cases, as plain dicts: their rounds, and their history."""
+"""Tell what is known of all sessions of a machine's cases, as plain dicts: their rounds, and their history."""
 
 from __future__ import annotations
 
