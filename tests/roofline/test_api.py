@@ -217,9 +217,11 @@ def test_parquet_keeps_every_frame(tmp_path: Path, results: Results, name: str) 
     frame = getattr(results, name)
     frame.to_parquet(tmp_path / "a.parquet")
     back = pd.read_parquet(tmp_path / "a.parquet")
-    assert back.dtypes.astype(str).equals(frame.dtypes.astype(str))
-    # pandas reads categories of which there is none as objects.
-    pd.testing.assert_frame_equal(back, frame, check_categorical=False, check_index_type=False)
+    # pandas reads categories of which there is none as objects, and until 3 so does a column of them.
+    held = [name for name in frame if frame[name].dtype != "category" or len(frame[name].cat.categories)]
+    assert back.columns.equals(frame.columns)
+    assert back[held].dtypes.astype(str).equals(frame[held].dtypes.astype(str))
+    pd.testing.assert_frame_equal(back[held], frame[held], check_categorical=False, check_index_type=False)
     assert back.attrs == frame.attrs
 
 
