@@ -132,7 +132,7 @@ class Fit:
         squares = (model.weights * model.values**2).sum(axis=1) - (right * self._solved).sum(axis=1)
         known, count = model.known, len(model.values)
         self._size = known + count
-        self._squares = known * SESSIONS.deviation**2 + np.maximum(squares, 0)
+        self._squares = known * SESSIONS.deviation**2 + np.maximum(squares, count * _LEAST_SCATTER**2)
         self.freedom = self._size - columns.shape[1]
         self._likelihoods = (model.log_weights - self._size * np.log(self._squares / self._size)) / 2
         self._wander = int(np.argmax(self._likelihoods))

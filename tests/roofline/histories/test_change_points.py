@@ -87,6 +87,13 @@ def test_times_that_are_all_the_same_show_nothing_and_a_step_of_them_shows() -> 
     assert (change.place, change.earliest, change.latest) == (12, 12, 12)
 
 
+def test_a_large_step_is_found_though_the_times_after_it_scatter() -> None:
+    """The points speak within bounds, and leave nothing over that could be scatter."""
+    loud = [9.028, 8.6, 6.54, 10.022, 7.302, 5.938, 8.616, 9.328, 10.383, 11.753, 21.578, 8.061]
+    (change,) = find([*scatter(12, 0.01), *np.log(loud)]).changes
+    assert change.place == 12
+
+
 def test_a_step_too_small_to_matter_is_none() -> None:
     """However sure it is."""
     logs = scatter(100, 0.001) + step(100, 50, 0.015)
