@@ -22,12 +22,11 @@ from pytest_roofline.profilers.ncu.ncu_run import NO_METRIC_REMEDY, Ncu, NotCoun
 from pytest_roofline.profilers.ncu.unit_check import FLOP
 from roofline.counters.quantities import byte_metrics, flop_metrics
 from roofline.schema.record import Counters
-from tests.plugin.profilers.stubs import NcuBehaviour, Stubs
+from tests.plugin.profilers.stubs import Call, NcuBehaviour, Stubs
 
 ANSWERS = """
 import json, os, sys
-test, file, answer = json.loads(os.environ[{variable!r}])
-with open(answer, "w") as told:
+with open(json.loads(os.environ[{variable!r}])["answer"], "w") as told:
     json.dump([{problem!r}], told)
 sys.exit(1)
 """
@@ -130,7 +129,7 @@ def test_bytes_and_flops_are_counted_in_runs_of_their_own(
         )
         assert call.cwd == str(tmp_path / "project")
         assert call.environment["LC_ALL"] == "C"
-        assert json.loads(call.environment[VARIABLE])[:2] == [TEST, str(file)]
+        assert requested(call) == (TEST, str(file))
         assert call.wrapped[-5:] == ["-o", f"cache_dir={private}/cache", "-k", "x", "sub"]
         assert not Path(private).exists()
 
@@ -161,8 +160,14 @@ def test_a_file_that_may_go_by_another_name_is_found_by_the_runs_own_paths(
 ) -> None:
     """Outside of the root a test's name depends on the paths given; and some tests are of no file."""
     make().count(TEST, tmp_path / place)
-    assert [json.loads(call.environment[VARIABLE])[1] for call in stubs.calls("ncu")] == [None, None]
+    assert [requested(call) for call in stubs.calls("ncu")] == [(TEST, None)] * 2
     assert reading.files
+
+
+def requested(call: Call) -> tuple[str, str | None]:
+    """The test that a call of ncu repeats, and the file that is collected for it."""
+    request = json.loads(call.environment[VARIABLE])
+    return request["test"], request["file"]
 
 
 def metrics_of(stubs: Stubs) -> list[list[str]]:
