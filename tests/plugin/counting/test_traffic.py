@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
@@ -28,8 +29,10 @@ ROWS = floats(3, 16)
 FLAG = torch.zeros(10, 10, dtype=torch.bool)
 MASK = torch.arange(10) < 3
 DENSE = floats(10, 4)
-SPARSE_ROWS = torch.sparse_coo_tensor(INDEX[None], ROWS, (1000, 16), check_invariants=True)
-JAGGED = torch.nested.nested_tensor([floats(3, 10), floats(4, 10)], layout=torch.jagged)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # some versions of torch say, once, that these are new
+    SPARSE_ROWS = torch.sparse_coo_tensor(INDEX[None], ROWS, (1000, 16), check_invariants=True)
+    JAGGED = torch.nested.nested_tensor([floats(3, 10), floats(4, 10)], layout=torch.jagged)
 
 TRAFFIC: dict[str, tuple[Callable[[], object], int]] = {
     "reads both, writes one": (lambda: SMALL + SMALL.t().contiguous(), 2 * 400 + 3 * 400),
