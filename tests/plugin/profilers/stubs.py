@@ -136,12 +136,12 @@ class Stubs:
         return path
 
     def calls(self, tool: str) -> list[Call]:
-        """What a tool was called with so far."""
+        """What a tool was called with so far. A line that it is still writing is none yet."""
         try:
-            lines = (self.folder / f"{tool}.calls.jsonl").read_text(encoding="utf-8").splitlines()
+            lines = (self.folder / f"{tool}.calls.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
         except FileNotFoundError:
             return []
-        return [Call(**json.loads(line)) for line in lines]
+        return [Call(**json.loads(line)) for line in lines if line.endswith("\n")]
 
     def system(self, **changes: Any) -> System:
         """A Linux machine whose PATH is this folder, and on which nothing else is installed: no container, no WSL,

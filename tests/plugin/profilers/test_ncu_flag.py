@@ -242,6 +242,7 @@ def test_a_terminated_run_takes_its_processes_and_folders_along(
         assert run.wait(60) == pytest.ExitCode.INTERRUPTED
     finally:
         run.kill()
+        run.wait()
     _, left = psutil.wait_procs(started, timeout=30)
     assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
     assert list(temporary.glob("roofline-ncu-*")) == []
