@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_roofline.measuring.plan import Measured
 from pytest_roofline.workload.own_model import Scalar, scalar
@@ -22,9 +22,6 @@ from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.schema.record import KEY, Case
 from roofline.schema.record_json import strict
-
-if TYPE_CHECKING:
-    pass
 
 
 class ResultsError(RuntimeError):
