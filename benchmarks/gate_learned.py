@@ -3,10 +3,10 @@
     python -m benchmarks learned
 
 Sides are drawn as by `gate_stored`, from the same recordings. What is learned is of the quiet recordings of the same
-processor in other hours; where there is none, of the sessions of the same recording that were not drawn, so of the same
-hour. *False alarms* and *caught* are shares of the cases that were compared, at several confidences. *Interval misses*
-says how often the interval of an unchanged case doesn't reach 0: half as often as it is meant to at least, and not more
-often.
+processor on other days; where there is none, of its other hours; where there is none, either, of the sessions of the
+same recording that were not drawn. *False alarms* and *caught* are shares of the cases that were compared, at several
+confidences. *Interval misses* says how often the interval of an unchanged case doesn't reach 0: half as often as it is
+meant to at least, and not more often.
 
 The picture in ``docs/images`` shows these. Each session is in many draws, so its Clopper-Pearson intervals count a
 session as one draw.
@@ -81,14 +81,17 @@ def _nothing(_: Split) -> None:
 
 
 def _learning(label: str, found: Mapping[str, Recording], observed: Observed) -> Learning:
-    """From the other quiet recordings of the processor, or from the sessions of the same one that were not drawn."""
+    """From the quiet recordings of the processor on other days, or in other hours, or from the sessions of the same one
+    that were not drawn.
+    """
     others = [
-        one.sessions
+        one
         for other, one in found.items()
         if other != label and one.cpu == found[label].cpu and not is_disturbed(other)
     ]
     if others:
-        seen = [see(sessions) for sessions in others]
+        on_other_days = [one for one in others if one.day != found[label].day]
+        seen = [see(one.sessions) for one in on_other_days or others]
         learned = learn({case: [[one for each in seen for one in each[case] if one]] for case in observed}, SESSIONS)
         return lambda _: learned
     return lambda split: learn(

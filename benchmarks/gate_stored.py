@@ -107,6 +107,11 @@ class Recording:
         """How many sessions."""
         return len(next(iter(self.sessions.values())))
 
+    @property
+    def day(self) -> str:
+        """The date (UTC) on which the first session began."""
+        return next(iter(self.sessions.values()))[0].began[:10]
+
 
 def recordings() -> dict[str, Recording]:
     """Label -> its sessions."""

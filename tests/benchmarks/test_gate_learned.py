@@ -14,13 +14,13 @@ from roofline.comparison.observations.observation import Observation
 CASES = ("a", "b", "c", "d")
 
 
-def _recording(day: int, cpu: str, scatter: float = 0.015) -> Recording:
+def _recording(day: int, cpu: str, scatter: float = 0.015, hour: int = 10) -> Recording:
     """Twelve sessions of unchanged code, some minutes apart."""
-    rng = np.random.default_rng(day)
+    rng = np.random.default_rng(day + hour)
 
     def session(minute: int) -> Session:
         times = 1e-3 * (1 + scatter * rng.standard_normal()) * (1 + 0.001 * rng.standard_normal(30))
-        return Session(times, np.zeros(30, dtype=bool), f"2026-11-{day:02}T10:{minute:02}:00+00:00")
+        return Session(times, np.zeros(30, dtype=bool), f"2026-11-{day:02}T{hour}:{minute:02}:00+00:00")
 
     return Recording(sessions={case: tuple(map(session, range(0, 60, 5))) for case in CASES}, cpu=cpu)
 
@@ -57,17 +57,27 @@ def test_the_aim_is_of_quiet_hours_and_of_what_was_learned() -> None:
     assert all("learned" in name and "90% sure" in name and "loud" not in name for name in bound)
 
 
-@pytest.mark.usefixtures("recordings")
 def test_learning_is_of_other_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of other quiet hours of the processor; or of those of the same hour that were not drawn."""
+    """Of other quiet days of the processor; or of its other hours; or of those of the same hour that were not drawn."""
+    made = {
+        "quiet": _recording(1, "Zen 4"),
+        "quiet_noon": _recording(1, "Zen 4", hour=12),
+        "quiet_later": _recording(3, "Zen 4"),
+        "loud": _recording(4, "Zen 4", scatter=0.2),
+        "quiet_one_day": _recording(5, "Zen 5"),
+        "quiet_one_day_noon": _recording(5, "Zen 5", hour=12),
+        "quiet_one_hour": _recording(6, "Zen 6"),
+    }
     heard: list[set[str]] = []
 
     def learn(cases: Mapping[str, list[list[Observation]]], *_: object) -> None:
-        heard.append({one.started_at[:16] for codes in cases.values() for code in codes for one in code})
+        heard.append({one.started_at for codes in cases.values() for code in codes for one in code})
 
+    monkeypatch.setattr(gate_learned, "recordings", lambda: made)
     monkeypatch.setattr(gate_learned, "learn", learn)
     gate_learned.run(quick=True)
-    days = [{when[8:10] for when in of} for of in heard]
-    assert days[:3] == [{"03"}, {"01"}, {"01", "03"}]
-    assert [len(of) for of in heard[3:]] == [2] * len(heard[3:])
-    assert {day for of in days[3:] for day in of} == {"05"}
+    hours = [{when[8:13] for when in of} for of in heard]
+    assert hours[:3] == [{"03T10"}, {"03T10"}, {"01T10", "01T12"}]
+    assert hours[3:6] == [{"01T10", "01T12", "03T10"}, {"05T12"}, {"05T10"}]
+    assert [len(of) for of in heard[6:]] == [2] * len(heard[6:])
+    assert {hour for of in hours[6:] for hour in of} == {"06T10"}
