@@ -1,12 +1,14 @@
 """Does input bound the step? One step fed by ready tensors, by generated images and by real ones, and the loader alone.
 
 A step that waits for its next batch for at least `bounds.INPUT_SHARE` of its time is bound by input. One that doesn't
-wait and is slower than on ready tensors all the same shares its CPUs with the loader's workers.
+wait and is slower than on ready tensors all the same shares its CPUs with the loader's workers, or leaves them some:
+then it computes with fewer threads.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roofline.model.bounds import INPUT_SHARE, input_share
@@ -31,6 +33,7 @@ class LoaderVerdict:
     :param loss: share of the throughput on ready tensors that is lost; negative where the fed step was faster.
     :param significant: whether the loss is larger than both margins and `LEAST_SLOWDOWN`.
     :param disturbed: whether most rounds of either row were disturbed from outside.
+    :param fewer_threads: with how many it computes of those that ready tensors were computed with; None: not fewer.
     :param loader_samples_per_s: what the loader delivers when nobody computes; None where it wasn't measured.
     """
 
@@ -43,6 +46,7 @@ class LoaderVerdict:
     significant: bool
     wait_share: float | None
     disturbed: bool
+    fewer_threads: str | None
     loader_samples_per_s: float | None
 
     @property
@@ -68,16 +72,34 @@ class LoaderVerdict:
             return "Other programs disturbed most of these rounds: measure again before concluding anything."
         if self.input_bounds:
             return "Input bounds the step."
+        if self.loss > LEAST_SLOWDOWN and self.fewer_threads is not None:
+            return f"Input does not bound the step, but it {self.fewer_threads}."
         if self.significant and self.loss > 0:
             return "Input does not bound the step, but the loader's workers take CPU time from it."
         if self.loss > LEAST_SLOWDOWN and not self.significant:
-            return "Input does not bound the step; the margins reached are too wide to say that the loss is one."
+            return (
+                "Input does not bound the step. Whether it is slower than on ready tensors is not known: the margins"
+                " reached are too wide."
+            )
         return "Input does not bound the step."
 
 
 def has_ready_data(record: Record) -> bool:
     """True if no loader feeds the case: its data are synthetic or given by the test."""
     return record.case.data in _READY
+
+
+def fewer_threads(record: Record, most: object) -> str | None:
+    """Say in words that a step on a CPU computes with fewer threads, for it leaves some to its loader's workers.
+
+    :param most: torch's threads of what it is held against: a number, or whatever stands in its place.
+    :return: None where the threads aren't fewer, or not known.
+    """
+    loader, own = record.case.config.get("loader"), record.case.config.get("threads")
+    loads = isinstance(loader, Mapping) and bool(loader.get("workers"))
+    if record.device.kind != "cpu" or not loads or not isinstance(own, int) or not isinstance(most, int) or own >= most:
+        return None
+    return f"computes with {own} of {most} threads, for the loader's workers have the rest"
 
 
 def verdicts(result: ResultFile) -> tuple[LoaderVerdict, ...]:
@@ -115,6 +137,7 @@ def _verdict(record: Record, ready: Record, alone: float | None) -> LoaderVerdic
         significant=abs(loss) > LEAST_SLOWDOWN + _margin(record) + _margin(ready),
         wait_share=input_share(record),
         disturbed=_disturbed(record) or _disturbed(ready),
+        fewer_threads=fewer_threads(record, ready.case.config.get("threads")),
         loader_samples_per_s=alone,
     )
 

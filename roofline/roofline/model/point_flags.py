@@ -18,6 +18,7 @@ Those of a case's rounds are in `roofline.timing.round_flags`.
 - ``memory_oversubscribed``: more than 95 % of the device's memory reserved: a driver that spills to host memory does so
   without an error.
 - ``system_time``: on a CPU the operating system used a quarter of the CPU time or more.
+- ``fewer_threads``: on a CPU the case computes with fewer threads than its roofs: its loader's workers have the rest.
 - ``throughput_cliff``: less than half the throughput of a smaller batch of the same case.
 - ``uncovered``: operations without a formula; their FLOPs are not in the totals. With their share of the step's time.
 - ``straggler``: a rank's own work of a step takes 10 % longer than that of the median rank, and all others wait for it.
@@ -31,6 +32,7 @@ import statistics
 from collections.abc import Sequence
 
 from roofline.machine.roof_choice import BEYOND_PUBLISHED, Roofs
+from roofline.model.input_pipeline import fewer_threads
 from roofline.model.placement import HOST_BOUND_DEVICE_SHARE, Placement
 from roofline.model.speed_of_light import SpeedOfLight
 from roofline.schema.amounts import usable, usable_or_zero
@@ -54,8 +56,13 @@ STRAGGLES = 0.10
 """A rank takes longer than the median one by more than this share of its time."""
 
 
-def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight) -> tuple[Flag, ...]:
-    """The flags of one benchmark, in a fixed order."""
+def derived(
+    record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLight, threads: int | None = None
+) -> tuple[Flag, ...]:
+    """The flags of one benchmark, in a fixed order.
+
+    :param threads: of torch, with which the machine and its roofs were measured; None where that isn't known.
+    """
     found = (
         *disproved(record),
         faster_than_peak(placement) or _above(placement, roofs),
@@ -64,6 +71,7 @@ def derived(record: Record, placement: Placement, roofs: Roofs, sol: SpeedOfLigh
         _host(placement),
         oversubscribed(record),
         _system_time(record),
+        _fewer_threads(record, threads),
         mostly_disturbed_flag(record.timing),
         *series_flags(usable_step_times(record.timing)),
         _uncovered(record),
@@ -175,6 +183,13 @@ def _system_time(record: Record) -> Flag | None:
         " freed memory and gets it back page by page. Try another (LD_PRELOAD of jemalloc or tcmalloc), or set glibc's"
         " MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ to some GB",
     )
+
+
+def _fewer_threads(record: Record, threads: int | None) -> Flag | None:
+    fewer = fewer_threads(record, threads)
+    if fewer is None:
+        return None
+    return Flag(name="fewer_threads", evidence=f"{fewer}; its roofs are of {threads} threads")
 
 
 def cliffs(records: Sequence[Record | None]) -> tuple[Flag | None, ...]:

@@ -176,7 +176,8 @@ def _point(result: ResultFile, benchmark: Benchmark, device: Device | None, roof
     else:
         placement = place(record, roofs)
         sol = speed_of_light(record, roofs, resident=placement.cache_resident)
-        flags = (*record.flags, *derived(record, placement, roofs, sol))
+        threads = None if result.machine is None else result.machine.threads.get("intra_op")
+        flags = (*record.flags, *derived(record, placement, roofs, sol, threads))
     time_s = _recorded_s(benchmark)
     if benchmark.fault is not None:
         flags = (Flag(name="unreadable_record", evidence=benchmark.fault, invalid=True),)

@@ -10,17 +10,29 @@ from typing import Any
 import pytest
 
 from roofline.model.input_pipeline import LoaderVerdict, verdicts
-from roofline.schema.record import Flag, Record, Rounds
+from roofline.schema.record import Device, Flag, Record, Rounds
 from tests.roofline import build
 
 
 def row(
-    mode: str, data: str, step_s: float, wait_s: float | None, *, margin: float | None = 0.01, **more: Any
+    mode: str,
+    data: str,
+    step_s: float,
+    wait_s: float | None,
+    *,
+    margin: float | None = 0.01,
+    threads: object = None,
+    device: Device = build.CPU,
+    **more: Any,
 ) -> Record:
     """A record of batch 10; ``more`` is of its timing."""
-    config = {"test": "input_pipeline"} if mode == "train" else {}
+    config: dict[str, Any] = {"test": "input_pipeline", "threads": threads} if mode == "train" else {}
+    if wait_s is not None:
+        config["loader"] = {"workers": 1}
     case = build.case(id=f"{mode}-{data}", model="resnet18", mode=mode, batch=10, data=data, config=config)
-    return build.record(case=case, timing=build.timing(step_s, margin=margin, input_wait_s=wait_s, **more))
+    return build.record(
+        case=case, device=device, timing=build.timing(step_s, margin=margin, input_wait_s=wait_s, **more)
+    )
 
 
 Judge = Callable[..., tuple[LoaderVerdict, ...]]
@@ -52,13 +64,16 @@ def test_a_step_that_is_slower_without_waiting_shares_its_cpus(judged: Judge) ->
     assert found.sentence().endswith("the loader's workers take CPU time from it.")
 
 
+_NOT_KNOWN = ". Whether it is slower than on ready tensors is not known: the margins reached are too wide."
+
+
 @pytest.mark.parametrize(
     ("step_s", "margin", "end"),
     [
         (1.01, 0.01, "."),
-        (1.03, 0.01, "; the margins reached are too wide to say that the loss is one."),
+        (1.03, 0.01, _NOT_KNOWN),
         (0.9, 0.01, "."),
-        (1.25, None, "; the margins reached are too wide to say that the loss is one."),
+        (1.25, None, _NOT_KNOWN),
     ],
     ids=["small", "within margins", "faster", "no margin claimed"],
 )
@@ -69,6 +84,45 @@ def test_what_the_margins_do_not_show_is_not_claimed(
     (found,) = judged(READY, row("train", "fake", step_s, 0.0, margin=margin))
     assert found.sentence().endswith(f"of the step. Input does not bound the step{end}")
     assert found.loader_samples_per_s is None
+
+
+@pytest.mark.parametrize("margin", [0.01, None])
+def test_a_step_with_fewer_threads_says_so(judged: Judge, margin: float | None) -> None:
+    """The threads are known, so that no margin is needed to see why a step is slower."""
+    (found,) = judged(
+        row("train", "synthetic", 1.0, None, threads=2), row("train", "fake", 2.0, 0.01, margin=margin, threads=1)
+    )
+    assert found.conclusion == (
+        "Input does not bound the step, but it computes with 1 of 2 threads, for the loader's workers have the rest."
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "ready", "more"),
+    [
+        (2, 2, {}),
+        (2, 1, {}),
+        ("1", 2, {}),
+        (1, None, {}),
+        (1, 2, {"device": build.CUDA}),
+    ],
+    ids=["equal", "more", "no number", "not known", "not computed by them"],
+)
+def test_threads_that_are_not_fewer_explain_nothing(judged: Judge, own: object, ready: object, more: Any) -> None:
+    """On a GPU the host's threads don't compute."""
+    fed = row("train", "sample", 1.25, 0.01, threads=own, **more)
+    (found,) = judged(row("train", "synthetic", 1.0, None, threads=ready, **more), fed)
+    assert found.fewer_threads is None
+    assert found.conclusion.endswith("the loader's workers take CPU time from it.")
+
+
+def test_input_bounds_a_step_with_fewer_threads(judged: Judge) -> None:
+    """A loss within what is worth a word isn't explained, either."""
+    ready = row("train", "synthetic", 1.0, None, threads=2)
+    fed = (row("train", "sample", 2.0, 1.0, threads=1), row("train", "fake", 1.01, 0.0, threads=1))
+    assert [found.conclusion for found in judged(ready, *fed)] == [
+        *("Input bounds the step.", "Input does not bound the step."),
+    ]
 
 
 def test_without_its_counterpart_there_is_no_verdict(judged: Judge) -> None:

@@ -59,6 +59,17 @@ def test_the_cliff_of_a_file_changes_the_bound(tmp_path: Path, table: DeviceTabl
     assert points[2].bound.kind != "capacity"
 
 
+@pytest.mark.parametrize(("workers", "threads", "flags"), [(1, 1, ["fewer_threads"]), (1, 2, []), (0, 1, [])])
+def test_a_case_with_fewer_threads_than_its_roofs_is_flagged(
+    workers: int, threads: int, flags: list[str], tmp_path: Path, table: DeviceTable
+) -> None:
+    """On a machine of two threads, where the loader's workers have the other one."""
+    case = build.case(data="sample", config={"loader": {"workers": workers}, "threads": threads})
+    (point,) = _points(tmp_path, table, build.record(case=case))
+    assert [flag.name for flag in point.flags] == flags
+    assert all(flag.evidence.endswith("the rest; its roofs are of 2 threads") for flag in point.flags)
+
+
 def test_the_cause_of_a_cliff_is_what_the_measuring_side_saw(tmp_path: Path, table: DeviceTable) -> None:
     """Memory that spilled, though this process had reserved less than the device has."""
     fast = build.record(timing=build.timing(0.032))

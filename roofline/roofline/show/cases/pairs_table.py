@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from roofline.model.input_pipeline import has_ready_data
+from roofline.model.input_pipeline import fewer_threads, has_ready_data
 from roofline.model.point_groups import apart_by_margins, by_machine
 from roofline.model.points import Point
 from roofline.model.speed_of_light import compiled
@@ -91,6 +91,7 @@ _CASE, _AGAINST = _both("case", "against")
 _SHOWN_CASE: Column[Pair] = words("case", get=lambda pair: _named(pair.point))
 _SHOWN_AGAINST: Column[Pair] = words("case_against", "against", get=lambda pair: _named(pair.against))
 _STEP, _OTHER_STEP = _both("step_time_s", "the other's")
+_THREADS, _OTHER_THREADS = _both("threads", "the other's threads")
 _TIMES: tuple[Column[Pair], ...] = (
     _STEP,
     _OTHER_STEP,
@@ -99,8 +100,8 @@ _TIMES: tuple[Column[Pair], ...] = (
     *pick("input_share", of="point"),
 )
 _WHAT: Column[Pair] = words("what")
-_COLUMNS = (_WHAT, _CASE, _AGAINST, *_TIMES)
-PAIR_COLUMNS = (_WHAT, _SHOWN_CASE, _SHOWN_AGAINST, *_TIMES)
+_COLUMNS = (_WHAT, _CASE, _AGAINST, *_TIMES, _THREADS, _OTHER_THREADS)
+PAIR_COLUMNS = (_WHAT, _SHOWN_CASE, _SHOWN_AGAINST, *_TIMES, _THREADS, _OTHER_THREADS)
 """For readers: names that two cases share are told apart."""
 
 
@@ -118,8 +119,19 @@ def pairs_table(points: Sequence[Point]) -> Table[Pair]:
         display=[_SHOWN_CASE, *_TIMES, replace(_SHOWN_AGAINST, drop=3)],
         section=lambda pair: f"{machine.get(pair)}: {pair.what}",
         section_title="pair",
-        notes=_disturbed(rows),
+        notes=[*_fewer_threads(rows), *_disturbed(rows)],
     )
+
+
+def _fewer_threads(pairs: Sequence[Pair]) -> list[str]:
+    """A note on pairs of a case that leaves threads to its loader's workers."""
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        record = pair.point.benchmark.record
+        fewer = None if record is None else fewer_threads(record, _OTHER_THREADS.get(pair))
+        if fewer is not None:
+            found.setdefault(fewer, []).append(_named(pair.point))
+    return [f"{fewer.capitalize()}: {some_of(names)}" for fewer, names in found.items()]
 
 
 def _disturbed(pairs: Sequence[Pair]) -> list[str]:

@@ -72,6 +72,18 @@ def test_what_differs_in_more_or_has_a_second_is_no_pair(
     assert "no two cases that differ in one thing" in capsys.readouterr().err
 
 
+def test_a_case_that_leaves_threads_to_its_loader_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both counts are columns; below the table stands why they differ."""
+    records = [_record("ready", 0.1, config={"threads": 2}), _record("photos", 0.2, **PHOTOS)]
+    path = build.write(tmp_path / "a.json", build.document(records))
+    assert main(["pairs", str(path), "--format", "csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["threads"], row["threads_against"]) == ("1", "2")
+    assert main(["pairs", str(path), "--width", "120"]) == 0
+    note = "Computes with 1 of 2 threads, for the loader's workers have the rest: photos"
+    assert note in capsys.readouterr().out
+
+
 def test_a_name_of_two_cases_tells_which_is_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a pair that other programs took part in nothing is concluded."""
     compiled = {"config": {"compile": "default"}}
