@@ -27,7 +27,7 @@ from roofline.show.step.operation_tables import (
     taken_apart,
     worst_table,
 )
-from roofline.show.step.step_notes import NO_SHARES, RESERVATIONS, about_status
+from roofline.show.step.step_notes import NEGATIVE_OUTSIDE, NO_SHARES, RESERVATIONS, about_status
 from roofline.show.tables import Table
 
 By = Literal["operation", "kind", "kernel", "kernel-kind", "counters"]
@@ -125,8 +125,11 @@ def _several(points: Sequence[Point], result: Path, output: Output, *, verbose: 
     for name in RESERVATIONS:
         if flagged := [point for point in taken if any(flag.name == name for flag in point.flags)]:
             reasons[f"Timing less certain ({name})"] = flagged
-    if unshared := [point for point in taken if point.step is not None and not point.step.has_shares]:
+    steps = [(point, point.step) for point in taken if point.step is not None]
+    if unshared := [point for point, step in steps if not step.has_shares]:
         reasons[NO_SHARES] = unshared
+    if negative := [point for point, step in steps if step.has_shares and step.outside_s < 0]:
+        reasons[NEGATIVE_OUTSIDE] = negative
     if invalid := [point for point in taken if not point.valid]:
         reasons["Invalid, their own tables say why"] = invalid
     notes = [f"{why}: {listed_cases(of, len(of) if verbose else 1)}" for why, of in reasons.items()]

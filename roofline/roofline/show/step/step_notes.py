@@ -142,7 +142,7 @@ def _outside(step: Breakdown) -> list[str]:
         wait = f"{scaled(step.input_wait_s, 's')} ({percent(step.input_wait_s / step.step_s)} of the step)"
         lines.append(f"{OUTSIDE.capitalize()}: {wait} waiting for the next batch")
     if step.outside_s < 0:
-        lines.append(f"{OUTSIDE.capitalize()}: negative, for the operations' times add up to more than the timed step")
+        lines.append(NEGATIVE_OUTSIDE)
     if not step.has_shares:
         lines.append(NO_SHARES)
     seen = lines_outside(step.profile)
@@ -153,6 +153,11 @@ def _outside(step: Breakdown) -> list[str]:
         )
     return lines
 
+
+NEGATIVE_OUTSIDE = (
+    f"{OUTSIDE.capitalize()}: negative, for the operations' times, of the profiler's pass, add up to more than the"
+    " timed step"
+)
 
 NO_SHARES = (
     "No shares of the step: operations were timed in the profiler's pass and the step in rounds of its own, at another"

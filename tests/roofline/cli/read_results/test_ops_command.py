@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from roofline.schema.record import Counters, Device, Flag, KernelTime, Operation, OutsideTime, Record
-from roofline.show.step.step_notes import NO_SHARES
+from roofline.show.step.step_notes import NEGATIVE_OUTSIDE, NO_SHARES
 from tests.roofline import build
 from tests.roofline.conftest import Run
 from tests.roofline.kernels import ADD, counted, kernel, profiled
@@ -110,6 +110,14 @@ def test_several_cases_are_a_line_each(run: Run, tmp_path: Path) -> None:
     assert _row(out, "resnet50") == row
     assert "Not taken apart, no CUPTI: vgg16-train-b32-fp32\n" in out
     assert not any(line.startswith("roof ") for line in out.splitlines())
+
+
+def test_a_negative_share_outside_is_explained(run: Run, tmp_path: Path) -> None:
+    """Operations that take a little longer under the profiler than the timed step: shown, not clipped."""
+    path = _file(tmp_path, _timed("vgg16", operations=(_operation(0.105),)), _timed())
+    _, out, _ = run("ops", path, "--width", 200)
+    assert _row(out, "vgg16").startswith("vgg16-train-b32-fp32 100 ms 10 105 0 0 0 -5.0")
+    assert f"{NEGATIVE_OUTSIDE}: vgg16-train-b32-fp32\n" in out
 
 
 def test_times_of_another_pace_are_no_shares_of_the_step(run: Run, tmp_path: Path) -> None:
