@@ -83,6 +83,7 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[M
         notes=[
             *notes,
             *_invalid(shown, names, listed),
+            *_drifted(rows, listed),
             *_not_compared(by_workload, names, listed),
             *_differences(rows),
         ],
@@ -99,6 +100,7 @@ _STANDING = (
     *("step_time_s", "latency_median_s", "latency_p95_s", "latency_p99_s", "valid", "flags", "started_at", "file"),
 )
 _SHOWN = ("fraction_of_roof", "bound", "latency_median_s")
+(_LATENCY,) = pick("latency_median_s")
 _MACHINE: Column[MachinesRow] = words("machine", dtype="category")
 _SPEED_UP: Column[MachinesRow] = number("speed_up", "speed-up", show=lambda value: f"{significant(value)}x")
 _DIFFERING: Column[MachinesRow] = number("sources_differ_in", "other sources", dtype="string")
@@ -120,6 +122,20 @@ def _invalid(points: Iterable[Point], names: dict[MachineKey, str], listed: List
             flags = ", ".join(flag.name for flag in point.flags if flag.invalid)
             rows.setdefault(names[point.machine], []).append(f"{point.id} ({flags})")
     return [f"Invalid on {machine}, left out: {listed(named)}" for machine, named in rows.items()]
+
+
+def _drifted(rows: Sequence[MachinesRow], listed: Listed) -> list[str]:
+    """A note for each machine with rows whose step time changed meanwhile: single steps come after all rounds."""
+    drifted = [
+        row
+        for row in rows
+        if _LATENCY.get(row.point) is not None and any(flag.name == "drift" for flag in row.point.flags)
+    ]
+    return [
+        f"Drift on {machine}, where throughput and latency may be of different speeds:"
+        f" {listed([row.point.id for row in of])}"
+        for machine, of in grouped(drifted, lambda row: row.machine).items()
+    ]
 
 
 def _speed_up(first: Point, point: Point, reference: MachineKey) -> float | None:

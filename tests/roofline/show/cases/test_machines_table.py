@@ -1,6 +1,7 @@
 """Machines stand side by side with the same workload each; nothing is pooled and nothing is left out in silence."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from roofline.model.point_groups import machine_names, newest
 from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
 from roofline.results.result import ResultFile
-from roofline.schema.record import Counters, Device, Flag, Record
+from roofline.schema.record import Counters, Device, Flag, Latency, Record, Rounds
 from roofline.show.cases.machines_table import MachinesRow, machines_table
 from roofline.show.render import render
 from roofline.show.tables import Table
@@ -69,6 +70,20 @@ def test_rows_of_a_workload_stand_together_in_the_order_of_machines(tmp_path: Pa
     second = _run(tmp_path, "b", _step(1, batch=16), _step(1, batch=8))
     rows = _table(first, second).rows
     assert [f"{row.point.id.split('-')[2]} {row.machine}" for row in rows] == ["b8 a", "b8 b", "b16 a", "b16 b"]
+
+
+def test_a_latency_beside_a_step_time_that_drifted_is_noted(tmp_path: Path) -> None:
+    """The machine became faster by the time that single steps were taken; what has no latency needs no note."""
+    latency = Latency(steps=14, median_s=0.15, p95_s=0.16, p99_s=0.16)
+    walls = (*[0.2] * 30, *[0.15] * 30)
+    drifted = build.timing(0.18, rounds=Rounds(steps=1, wall_s=walls))
+    records = [
+        build.record(case=build.case(id="infer", mode="infer"), timing=replace(drifted, latency=latency)),
+        build.record(case=build.case(id="train"), timing=drifted),
+        build.record(case=build.case(id="steady", mode="infer"), timing=build.timing(0.18, latency=latency)),
+    ]
+    drifts = [note for note in _table(_run(tmp_path, "a", *records)).notes if note.startswith("Drift on a")]
+    assert [note.rpartition(": ")[2] for note in drifts] == ["infer"]
 
 
 def test_what_one_machine_alone_measured_is_named(tmp_path: Path) -> None:
