@@ -9,7 +9,8 @@ from typing import TypeGuard
 
 from roofline.ab.measuring_in_turns import AbCase, AbResult
 from roofline.ab.side import MeasuredSide
-from roofline.comparison.effects.paired import SideName, least_detectable
+from roofline.comparison.effects.paired import SideName
+from roofline.comparison.effects.verdict import least_detectable
 from roofline.show.tables import Table, number, words
 from roofline.text.units import counted, percent, signed
 

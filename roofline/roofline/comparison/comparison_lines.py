@@ -41,6 +41,9 @@ A_SIDE = 5
 SLOWDOWNS = (0.05, 0.1)
 """Say what a machine's gate can do: of so many sessions, which slowdowns it finds."""
 
+MANY_SESSIONS = 10
+"""More sessions a side than these take longer than `roofline ab` does: it needs two and a half minutes a case."""
+
 _DIFFERENCES = 4
 """Of the sides beside their code, named unless all are asked for."""
 
@@ -107,6 +110,7 @@ class ComparisonLines:
         """List what stands below the table of the cases."""
         return [
             *(line for situation, line in self.found() if situation not in _IN_THE_ROWS),
+            *self._what_settles(),
             *self._reasons(),
             *self._common(worse=False),
             *self._left_out(),
@@ -224,7 +228,7 @@ class ComparisonLines:
         return self._first("sessions invalid or missing", lines, [*map(len, groups.values())])
 
     def _undecided(self) -> list[str]:
-        """One line for all of them: how many sessions would settle how many, and where there are several, which."""
+        """One line for all of them, with how many more sessions would settle each, where there are several."""
         comparison = self._comparison
         cases = comparison.of("inconclusive")
         if not cases:
@@ -236,18 +240,42 @@ class ComparisonLines:
             for case in cases
         ]
         worse = comparison.figure.outcome("slower")
-        line = f"{cases[0].kind}, neither {worse} nor the same: {self._named(names)}"
+        return [f"{cases[0].kind}, neither {worse} nor the same: {self._named(names)}"]
+
+    def _what_settles(self) -> list[str]:
+        """One line for the cases that are inconclusive by their scatter: what is found of it, and what settles them."""
+        cases = self._comparison.of("inconclusive")
+        known = sorted((case.least_detectable, case.match.id) for case in cases if case.least_detectable is not None)
+        if not known:
+            return []
+        (least, first), (most, last) = known[0], known[-1]
+        size = f"{percent(least)} ({first}) to {percent(most)} ({last})" if len(known) > 1 else percent(least)
+        what = "slowdown" if self._comparison.figure.is_time else "increase"
+        found = f"the least {what} found at this scatter, in 19 of 20 checks, is {size}"
+        return ["; ".join((f"{counted(len(known), 'case')} inconclusive: {found}", *self._ways()))]
+
+    def _ways(self) -> list[str]:
+        """Name what settles the cases that are inconclusive by their scatter: more sessions, or another command."""
+        comparison = self._comparison
+        cases = [case for case in comparison.of("inconclusive") if case.least_detectable is not None]
         needed = [case.more_sessions for case in cases if case.more_sessions is not None]
+        if not needed and comparison.one_session_a_side:
+            return []  # `sides` asks for several
+        them = "it" if len(cases) == 1 else "them"
+        ways = [f"more sessions may not settle {them}"]
         if needed:
-            line += f"; about {counted(max(needed), 'more session')} a side would settle {len(needed)} of {len(cases)}"
-            line += ", if the estimate stays" if len(needed) == 1 else ", if the estimates stay"
-        elif comparison.one_session_a_side:
-            line += "; one session a side can decide little: give several"
-        return [line]
+            settled = them if len(needed) == len(cases) else f"{len(needed)} of {len(cases)}"
+            stays = "the estimate stays" if len(needed) == 1 else "the estimates stay"
+            ways = [f"about {counted(max(needed), 'more session')} a side would settle {settled}, if {stays}"]
+        if len(needed) < len(cases) or max(needed) > MANY_SESSIONS:
+            measured = all(one.case is not None for case in cases for one in case.match.new)
+            in_turns = measured and comparison.settings.by == "time" and comparison.settings.figure == "step_time"
+            ways.append("`roofline ab` measures in turns" if in_turns else "measure on a quieter machine")
+        return ways
 
     def _reasons(self) -> list[str]:
-        """Say why cases that pass have no other verdict."""
-        explained = [case for case in self._comparison.cases if case.why and not case.by_figures]
+        """Say why cases that pass have no other verdict; of the inconclusive ones all that ask for more."""
+        explained = [case for case in self._comparison.cases if case.why and (self._verbose or not case.by_figures)]
         return [
             line
             for outcome in ("inconclusive", "same")

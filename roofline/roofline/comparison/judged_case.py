@@ -55,9 +55,9 @@ class SideSummary:
 class Compared:
     """One case. What wasn't judged has no ``effect``; ``least`` is the least effect that mattered in it.
 
-    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` is the
-    verdict's. ``own`` is its effect beside a change that all cases share, ``apart`` whether that is shown and
-    matters.
+    ``by_figures``: ``why`` says no more than the effect and its interval do. ``more_sessions`` and
+    ``least_detectable`` are the verdict's. ``own`` is its effect beside a change that all cases share, ``apart``
+    whether that is shown and matters.
     """
 
     match: MatchedCase
@@ -65,6 +65,7 @@ class Compared:
     why: str = ""
     by_figures: bool = False
     more_sessions: int | None = None
+    least_detectable: float | None = None
     least: float | None = None
     effect: Effect | ExactChange | None = None
     base: SideSummary | None = None
@@ -101,6 +102,7 @@ class Compared:
         else:
             self.outcome, self.why = FIGURES[self.figure].outcome(verdict.kind), verdict.why
             self.by_figures, self.more_sessions = verdict.by_figures, verdict.more_sessions
+            self.least_detectable = verdict.least_detectable
 
     def _changed_roofs(self) -> str | None:
         """Say why a difference by roof is that of the roofs; None where the step times differ, too."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.comparison.effects.effect import SESSIONS, Effect
-from roofline.comparison.effects.paired import least_detectable
+from roofline.comparison.effects.verdict import least_detectable
 from roofline.histories.level_model import LINES, Fit, LevelModel, scatter_of
 
 if TYPE_CHECKING:

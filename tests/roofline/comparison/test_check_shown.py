@@ -64,6 +64,18 @@ def test_markdown_begins_with_the_verdict_and_what_the_gate_says(run: Run, tmp_p
     assert out.splitlines()[first : first + len(said)] == said
 
 
+def test_what_settles_inconclusive_cases_stands_below_the_table(run: Run, base: list[Path], new: list[Path]) -> None:
+    """In a narrow terminal and in Markdown, of a check and of a comparison; with -v the reason of each case."""
+    sides = (*new, "--baseline", *base)
+    for words in (("check", *sides), ("check", *sides, "--format", "markdown"), ("compare", *base, "--with", *new)):
+        _, out, _ = run(*words, "--width", 80)
+        assert out.count("2 cases inconclusive: the least slowdown found") == 1
+        assert "would look like this" not in out
+        assert "markdown" in words or max(map(len, out.splitlines())) <= 80
+    _, out, _ = run("check", *sides, "-v")
+    assert "would look like this" in " ".join(out.split())
+
+
 def test_two_tables_are_not_one(run: Run, base: list[Path], new: list[Path], tmp_path: Path) -> None:
     """They were one below the other in one file, which nothing reads."""
     given = ("check", new[0], "--baseline", base[0], "--expect")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,14 @@ def _run(file: str, when: str) -> ObservedRun:
 
 
 def _case(
-    name: str, outcome: Outcome, *, invalid_before: bool = False, more_sessions: int | None = None, why: str = ""
+    name: str,
+    outcome: Outcome,
+    *,
+    invalid_before: bool = False,
+    more_sessions: int | None = None,
+    least_detectable: float | None = None,
+    why: str = "",
+    by_figures: bool = False,
 ) -> Compared:
     standing: Standing = "invalid" if outcome == "invalid" else "matched"
     pair = MatchedCase(id=name, test=name, machine=_MACHINE, standing=standing, invalid_before=invalid_before)
@@ -39,6 +47,15 @@ def _case(
         why=why or ("precision_disproved" if outcome == "invalid" else ""),
         effect=None if outcome == "invalid" else effect,
         more_sessions=more_sessions,
+        least_detectable=least_detectable,
+        by_figures=by_figures,
+    )
+
+
+def _open(name: str, more: int | None, least: float) -> Compared:
+    """A case that scatters too much for a verdict."""
+    return _case(
+        name, "inconclusive", more_sessions=more, least_detectable=least, why=f"why of {name}", by_figures=True
     )
 
 
@@ -50,6 +67,15 @@ def _comparison(*cases: Compared) -> Comparison:
         new_runs=(_run("new", "2026-11-20T11:00:00+00:00"),),
         left_out=(),
     )
+
+
+def _several(comparison: Comparison) -> Comparison:
+    """The same of more than one session a side."""
+    return replace(comparison, base_runs=comparison.base_runs * 10, new_runs=comparison.new_runs * 2)
+
+
+def _what_settles(comparison: Comparison) -> list[str]:
+    return [line for line in ComparisonLines(comparison, verbose=False).notes() if "inconclusive: " in line]
 
 
 def _documented() -> dict[str, tuple[int, ...]]:
@@ -90,29 +116,71 @@ def test_what_is_found_twice_is_reported_once() -> None:
     assert judge([]).exit_code == 0
 
 
-def test_as_many_more_sessions_as_the_case_that_needs_most() -> None:
-    """Fewer would not settle all that are said to be settled by them. Which these are, and by how many each, stands
-    with their names, for the table may have no room for it.
+_IN_TURNS = "`roofline ab` measures in turns"
+
+
+@pytest.mark.parametrize(
+    ("needed", "ways"),
+    [
+        ((3, 9), ["about 9 more sessions a side would settle them, if the estimates stay"]),
+        ((3, 9, None), ["about 9 more sessions a side would settle 2 of 3, if the estimates stay", _IN_TURNS]),
+        ((3, 90), ["about 90 more sessions a side would settle them, if the estimates stay", _IN_TURNS]),
+        ((None, None), ["more sessions may not settle them", _IN_TURNS]),
+        ((9,), ["about 9 more sessions a side would settle it, if the estimate stays"]),
+        ((None,), ["more sessions may not settle it", _IN_TURNS]),
+    ],
+)
+def test_one_line_says_what_settles_the_inconclusive_cases(needed: Sequence[int | None], ways: list[str]) -> None:
+    """With what is found at their scatter. As many more sessions as the case takes that needs most; where that is none,
+    or many, another way.
     """
-    cases = [_case(name, "inconclusive", more_sessions=more) for name, more in (("a", 3), ("b", 9), ("c", None))]
+    cases = [_open(name, more, least) for name, more, least in zip("abc", needed, (0.3, 0.1, 0.2), strict=False)]
+    (line,) = _what_settles(_several(_comparison(_case("d", "same"), *cases)))
+    first, *rest = line.split("; ")
+    assert rest == ways
+    assert first.startswith(f"{len(cases)} case{'s' if len(cases) > 1 else ''} inconclusive: the least slowdown ")
+    assert first.endswith(" is 30 %" if len(cases) == 1 else " is 10 % (b) to 30 % (a)")
+
+
+def test_turns_are_named_where_they_can_be_taken() -> None:
+    """Of step times of one machine."""
+    for settings in (Settings(by="roof"), Settings(figure="latency_p99"), Settings(figure="energy")):
+        (line,) = _what_settles(replace(_several(_comparison(_open("a", None, 0.1))), settings=settings))
+        assert line.endswith("; more sessions may not settle it; measure on a quieter machine")
+        assert ("least increase" in line) is (settings.figure == "energy")
+
+
+def test_what_scatter_does_not_leave_open_is_not_settled_by_sessions() -> None:
+    """A bimodal case has a reason of its own."""
+    assert _what_settles(_several(_comparison(_case("a", "inconclusive", why="bimodal")))) == [
+        "inconclusive: a: bimodal"
+    ]
+
+
+def test_with_v_every_inconclusive_case_has_its_reason() -> None:
+    """Without, those whose interval tells it have none."""
+    comparison = _several(_comparison(*(_open(name, None, 0.1) for name in "abcd")))
+    for verbose, reasons in ((False, []), (True, [f"inconclusive: {name}: why of {name}" for name in "abcd"])):
+        notes = ComparisonLines(comparison, verbose=verbose).notes()
+        assert [note for note in notes if note.startswith("inconclusive: ")] == reasons
+
+
+def test_how_many_more_sessions_each_needs_stands_with_its_name() -> None:
+    """The table may have no room for it."""
+    cases = [_open(name, more, 0.1) for name, more in (("a", 3), ("b", 9), ("c", None))]
     (line,) = judge(found_in(_comparison(_case("d", "same"), *cases))).warnings
-    assert line.startswith("inconclusive, neither slower nor the same: a (about 3), b (about 9), c; about 9 more ")
-    assert line.endswith(" more sessions a side would settle 2 of 3, if the estimates stay")
+    assert line == "inconclusive, neither slower nor the same: a (about 3), b (about 9), c"
     (line,) = judge(found_in(_comparison(_case("d", "same"), cases[1]))).warnings
-    assert line.startswith("inconclusive, neither slower nor the same: b; about 9 more sessions a side would settle 1 ")
+    assert line == "inconclusive, neither slower nor the same: b"
 
 
 def test_one_session_a_side_is_told_to_be_too_few() -> None:
     """Where no number of more is: the next step is to have several. Where a side has several, they show the scatter."""
-    told = "; one session a side can decide little: give several"
-    comparison = _comparison(_case("a", "inconclusive"))
-    ten = replace(comparison, base_runs=comparison.base_runs * 10)
-    several = replace(ten, new_runs=comparison.new_runs * 2)
-    for of_sides, ends in ((comparison, True), (ten, False), (several, False)):
-        (line,) = judge(found_in(of_sides)).warnings
-        assert line.endswith(told) is ends
-        lines = ComparisonLines(of_sides, verbose=True).sides()
-        assert any(one.startswith("Of one session a side ") for one in lines) is ends
+    comparison = _comparison(_open("a", None, 0.1))
+    for of_sides, one in ((comparison, True), (_several(comparison), False)):
+        notes = ComparisonLines(of_sides, verbose=False).notes()
+        assert any(note.endswith(": give several") for note in notes) is one
+        assert any("more sessions may not settle it" in note for note in notes) is not one
 
 
 def test_that_no_number_settles_a_case_is_not_shown_as_settled() -> None:

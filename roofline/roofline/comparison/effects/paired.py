@@ -53,9 +53,6 @@ LEAST_CASES = 3
 LAST_LOOK = 0.8
 """Of the chance to be wrong, what is the last look's; the looks before it share the rest equally."""
 
-POWER = 0.95
-"""Share of measurements in which a slowdown is found that passes for detectable."""
-
 LEAST_PAIRS = 3
 """Before this many pairs of processes nothing is concluded. An offset may have two levels and nothing between them (a
 step that page-faults in one process and not in the next), and two pairs fall on the same side of it too often."""
@@ -250,16 +247,3 @@ def confidence_of_a_look(confidence: float, most_pairs: int, pairs: int) -> floa
         return confidence
     share = LAST_LOOK if pairs >= most_pairs else (1 - LAST_LOOK) / earlier
     return 1 - (1 - confidence) * share
-
-
-def least_detectable(effect: Effect, least: float, level: float) -> float:
-    """The least slowdown that would be called one in `POWER` of such measurements, relative.
-
-    :param least: no smaller difference is called a slowdown, relative.
-    :param level: what the chance of no difference must come below, two-sided.
-    """
-    from scipy import special
-
-    found = float(special.stdtrit(effect.freedom, POWER)) * effect.error
-    alarm = float(special.stdtrit(effect.freedom, 1 - level / 2)) * effect.error
-    return math.expm1(max(alarm, math.log1p(least)) + found)

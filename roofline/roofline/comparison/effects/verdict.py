@@ -50,17 +50,23 @@ AT_THE_BORDER = 0.5
 stays on its own is no ground to promise a verdict on."""
 
 
+POWER = 0.95
+"""Share of measurements in which a slowdown is found that passes for detectable."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """``why`` is a sentence for an inconclusive one, and for one that the case's interval seems to deny; ``by_figures``
     tells that it says no more than the interval does. ``more_sessions``: a side, to settle it if the estimate stays;
-    None where it is decided, and where no number up to `MOST_SESSIONS` is likely to.
+    None where it is decided, and where no number up to `MOST_SESSIONS` is likely to. ``least_detectable`` is that of an
+    inconclusive one, among the cases it is judged with.
     """
 
     kind: Kind
     why: str = ""
     by_figures: bool = True
     more_sessions: int | None = None
+    least_detectable: float | None = None
 
 
 def judge_effects(
@@ -100,14 +106,27 @@ def _verdict(effect: Effect, least: float, confidence: float, shown: bool, cases
         why = _why_same(effect, least, confidence)
         return Verdict(kind="same", why=why, by_figures=not why)
     more = _more_sessions(effect, least, confidence, cases)
+    detectable = least_detectable(effect, math.expm1(least), (1 - confidence) / cases)
     by_itself = not shown and effect.chance <= 1 - confidence
-    why = _why_open(effect, least, confidence, shown=shown, by_itself=by_itself, cases=cases)
+    why = _why_open(effect, least, confidence, detectable, shown=shown, by_itself=by_itself, cases=cases)
     return Verdict(
         kind="inconclusive",
         why=why if more is not None else f"{why}; more sessions may not settle it, either",
         by_figures=not by_itself,
         more_sessions=more,
+        least_detectable=detectable,
     )
+
+
+def least_detectable(effect: Effect, least: float, level: float) -> float:
+    """The least slowdown that would be called one in `POWER` of such measurements, relative.
+
+    :param least: no smaller difference is called a slowdown, relative.
+    :param level: what the chance of no difference must come below, two-sided.
+    """
+    found = _quantile(effect.freedom, POWER) * effect.error
+    alarm = _quantile(effect.freedom, 1 - level / 2) * effect.error
+    return math.expm1(max(alarm, math.log1p(least)) + found)
 
 
 def _same(effect: Effect, least: float, confidence: float) -> bool:
@@ -125,13 +144,16 @@ def _why_same(effect: Effect, least: float, confidence: float) -> str:
     )
 
 
-def _why_open(effect: Effect, least: float, confidence: float, *, shown: bool, by_itself: bool, cases: int) -> str:
+def _why_open(
+    effect: Effect, least: float, confidence: float, detectable: float, *, shown: bool, by_itself: bool, cases: int
+) -> str:
     if shown:
         return f"a change of less than the {percent(math.expm1(least))} that matter, perhaps of more"
     if by_itself:
         return f"by itself beyond chance, but among {cases} cases together it could still be chance"
     low, high = effect.interval(confidence)
-    return f"anything from {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} % would look like this"
+    ends = f"{100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    return f"anything from {ends} would look like this, and +{percent(detectable)} or more would be found"
 
 
 def _more_sessions(effect: Effect, least: float, confidence: float, cases: int) -> int | None:

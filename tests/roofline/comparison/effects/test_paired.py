@@ -18,12 +18,11 @@ from roofline.comparison.effects.paired import (
     PairTurns,
     confidence_of_a_look,
     effect_of_pairs,
-    least_detectable,
     observe_pair,
     prior_scale,
     why_busy,
 )
-from roofline.comparison.effects.verdict import judge_effects
+from roofline.comparison.effects.verdict import judge_effects, least_detectable
 from roofline.comparison.observations.observation import Unusable
 
 

@@ -177,3 +177,13 @@ def test_why_tells_the_interval() -> None:
     (verdict,) = judge_effects([effect(1.0, 0.02)], [0.02], [0.99])
     half = 0.02 * stats.t.ppf(0.995, 10)
     assert f"{100 * math.expm1(-half):+.1f} to {100 * math.expm1(half):+.1f} % would" in verdict.why
+
+
+def test_an_open_verdict_tells_what_would_be_found() -> None:
+    """Among more cases it is larger. A decided one has no such figure."""
+    of_one, of_two = (judge_effects([effect(1.0, 0.02)] * cases, [0.02] * cases, [0.99] * cases) for cases in (1, 2))
+    least = math.expm1(0.02 * (stats.t.ppf(0.995, 10) + stats.t.ppf(0.95, 10)))
+    assert of_one[0].least_detectable == pytest.approx(least)
+    assert f", and +{100 * least:.0f} % or more would be found" in of_one[0].why
+    assert (of_two[0].least_detectable or 0.0) > least
+    assert judge_effects([effect(1.5, 0.02)], [0.02], [0.99])[0].least_detectable is None
