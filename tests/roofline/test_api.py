@@ -257,7 +257,7 @@ def test_a_comparison_of_nothing_says_why(tmp_path: Path) -> None:
     sessions.side(tmp_path / "new", {"vgg16": 0.1}, first=10)
     found = rl.compare(tmp_path / "base", tmp_path / "new")
     assert set(found.cases["verdict"]) == {"removed", "new"}
-    assert str(found).startswith("0 cases compared")
+    assert str(found).startswith("0 of 2 cases compared")
 
 
 def test_check_is_the_gate(sides: tuple[Path, Path]) -> None:

@@ -126,7 +126,9 @@ def sentence(comparison: Comparison, exit_code: int | None = None) -> str:
         return sentence_of(counts, comparison.judged, exit_code, what, comparison.figure.outcome("slower"))
     parts = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     by = f" by {what}" if what else ""
-    return f"{counted(comparison.judged, 'case')} compared{by}: {', '.join(parts) or 'no cases'}"
+    every = len(comparison.cases)
+    of = f"{comparison.judged} of " if comparison.judged < every else ""
+    return f"{of}{counted(every, 'case')} compared{by}: {', '.join(parts) or 'no cases'}"
 
 
 def coverage(comparison: Comparison) -> str:

@@ -217,7 +217,7 @@ def test_a_gate_that_saw_nothing_but_loud_hours_does_not_pass(run: Run, tmp_path
     sides = (*new, "--baseline", *base) if command == "check" else (*base, "--with", *new)
     code, out, err = run(command, *sides)
     assert code == 3
-    assert out.startswith("Cannot compare: no case could be judged" if command == "check" else "0 cases compared")
+    assert out.startswith("Cannot compare: no case could be judged" if command == "check" else "0 of 1 case compared")
     assert f"of {new[0]} and 3 more: hardly a round was undisturbed. Measure again on a quieter machine" in err
 
 

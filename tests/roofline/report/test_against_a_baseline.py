@@ -110,7 +110,7 @@ def test_what_became_slower_stands_first(comparison: Comparison, tmp_path: Path)
     assert overview["attention"]["shown"][2][:2] == ["against the baseline: removed", ORDER[2]]
     assert rows[0][3] == "99 % interval +187.9 to +212.8 %, base 100 ms, new 300 ms"
     verdicts = overview["verdicts"]
-    assert verdicts["title"] == "3 cases compared: 2 slower, 1 removed, 1 same"
+    assert verdicts["title"] == "3 of 4 cases compared: 2 slower, 1 removed, 1 same"
     assert [row[0] for row in verdicts["table"]["shown"]] == ORDER
     assert verdicts["table"]["opens"][:2] == [2, 1]
     panels = [panel for script in data.case_scripts() for panel in script]

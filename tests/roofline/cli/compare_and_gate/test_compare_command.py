@@ -27,7 +27,7 @@ def test_a_slower_case_is_shown_and_not_gated(run: Run, base: list[Path], new: l
     """Exit code 0: it could compare."""
     code, out, err = run("compare", *base, "--with", *new)
     assert (code, err) == (0, "")
-    assert out.startswith("2 cases compared: 1 slower, 1 inconclusive, 1 new\n")
+    assert out.startswith("2 of 3 cases compared: 1 slower, 1 inconclusive, 1 new\n")
     assert "+50." in out
 
 
@@ -36,7 +36,7 @@ def test_nothing_to_compare(run: Run, tmp_path: Path, base: list[Path]) -> None:
     new = sessions.side(tmp_path / "new", {"vgg16": 0.1})
     code, out, err = run("compare", *base, "--with", *new)
     assert code == 3
-    assert out.startswith("0 cases compared: 2 removed, 1 new\n")
+    assert out.startswith("0 of 3 cases compared: 2 removed, 1 new\n")
     assert err == f"Error: no case of {base[0]} and 3 more could be compared with one of {new[0]} and 3 more\n"
 
 
