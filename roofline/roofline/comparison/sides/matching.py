@@ -37,6 +37,10 @@ OTHER_UNIT = 500.0
 not of two versions of the code."""
 
 
+IF_INTENDED = "if that is intended, measure a new baseline, or rename the test and pass --allow-removed"
+"""What to do where the two sides measured something else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingSessions:
     """``count`` of the ``of`` sessions of a side have no usable number of a case.
@@ -345,7 +349,7 @@ def _same_work(
     if fitting:
         return None, fitting
     newest = sorted(base, key=lambda one: one.run.when)[-1]  # of those that began together, the last that was read
-    return _difference(newest, one, by), []
+    return f"{_difference(newest, one, by)}; {IF_INTENDED}", []
 
 
 def _difference(base: SessionResult, new: SessionResult, by: By) -> str | None:
