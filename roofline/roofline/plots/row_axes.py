@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
-from roofline.plots.layout import Panel
+from roofline.plots.layout import Panel, width_of
 from roofline.plots.style import DARK, FAINT, tidy
 from roofline.show.tables import grouped
 from roofline.text.printable import printable
+from roofline.text.units import percent
 from roofline.text.wrapping import cut
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ the cases of a model differ, stand last."""
 _LINEAR = 0.3
 """Up to differences of this the axis is linear; beyond, it is logarithmic above `_KNEE`."""
 _KNEE = 0.1
-_TICKS = (0.05, 0.1, 1.0, 10.0, 100.0)
-"""Beyond `_LINEAR`. More would lie on each other."""
+_TICKS = (*(0.1, 1.0, 10.0, 100.0), *(0.05, 0.5, 5.0, 50.0), *(0.2, 2.0, 20.0), *(0.3, 3.0, 30.0))
+"""Beyond `_LINEAR`: those first that stay where there is no room for all."""
+_CHARACTER = 0.105
+"""Inches that a character of a tick's label takes, with its part of the gap to the next label."""
 
 
 class Rows(Panel):
@@ -85,22 +88,42 @@ def draw_rows(axes: Axes, labels: Sequence[str], remarks: Sequence[str], changes
     axes.axvline(0, color=FAINT, linewidth=1, zorder=1)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks(range(len(labels)), labels, fontsize=8.5)
-    _percent_axis(axes, changes)
-    axes.set_xlabel(f"{title} (%)", fontsize=10, color=DARK)
+    remark = _percent_axis(axes, changes)
+    axes.set_xlabel(f"{title} (%{remark})", fontsize=10, color=DARK)
 
 
-def _percent_axis(axes: Axes, changes: Sequence[float]) -> None:
-    """Linear where changes are small, logarithmic on both sides of 0 where one is large."""
+def _percent_axis(axes: Axes, changes: Sequence[float]) -> str:
+    """Make the axis linear where changes are small, logarithmic on both sides of 0 where one is large.
+
+    :returns: what its title says of that.
+    """
     low, high = min(0.0, *changes), max(0.0, *changes)
-    if max(high, -low) <= _LINEAR:
+    linear = max(high, -low) <= _LINEAR
+    if linear:
         pad = 0.04 * (high - low) or 0.01
         axes.set_xlim(low - pad, high + pad)
     else:
-        axes.set_xscale("symlog", linthresh=_KNEE, linscale=1.5)
+        axes.set_xscale("symlog", linthresh=_KNEE)
         axes.set_xlim(1.15 * low - 0.01, 1.15 * high + 0.01)
-        axes.set_xticks(
-            [*(-one for one in reversed(_TICKS) if one <= -low), 0, *(one for one in _TICKS if one <= high)]
-        )
+        axes.set_xticks(_spaced_ticks(axes))
         axes.minorticks_off()
     # A scale brings a formatter of its own.
-    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-9 else f"{round(100 * value, 3):+.10g}")
+    axes.xaxis.set_major_formatter(lambda value, _: _tick_label(value))
+    return "" if linear else f"; logarithmic beyond ±{percent(_KNEE)}"
+
+
+def _spaced_ticks(axes: Axes) -> list[float]:
+    """Choose the ticks inside the limits whose labels have room beside each other."""
+    low, high = axes.get_xlim()
+    across = axes.transData + axes.transAxes.inverted()
+    kept: list[tuple[float, float, float]] = []
+    for tick in (0.0, *(sign * one for one in _TICKS for sign in (1, -1))):
+        place = float(across.transform((tick, 0))[0]) * width_of(axes)
+        half = _CHARACTER * len(_tick_label(tick)) / 2
+        if low <= tick <= high and all(abs(place - other) >= half + its for _, other, its in kept):
+            kept.append((tick, place, half))
+    return sorted(tick for tick, _, _ in kept)
+
+
+def _tick_label(value: float) -> str:
+    return "0" if abs(value) < 1e-9 else f"{round(100 * value, 3):+.10g}"

@@ -225,7 +225,24 @@ def test_variability_of_far_away_rounds_keeps_the_near_ones_apart(tmp_path: Path
     assert axes.get_xlim()[1] > 9
     places = axes.transAxes.inverted().transform(axes.transData.transform([(0, 0), (0.1, 0)]))
     assert places[1][0] - places[0][0] > 0.15
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "+5", "+10", "+100"]
+    assert overlapping((text.get_text(), box_of(text)) for text in shown_texts(pyplot.gcf())) == []
+
+
+@pytest.mark.parametrize(
+    ("rounds_s", "inches", "ticks"),
+    [
+        ((0.1, 0.082, 0.168), 8, "-20 -10 -5 0 +5 +10 +20 +30 +50"),
+        ((0.1, 0.082, 0.168), 3, "-10 -5 0 +5 +10 +50"),
+        ((0.1, 0.1, 0.131), 8, "0 +5 +10 +20 +30"),
+        ((0.1, 0.001, 100.0), 8, "-100 -30 -10 -5 0 +5 +10 +30 +100 +1000 +10000"),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis(rounds_s: tuple[float, ...], inches: float, ticks: str, tmp_path: Path) -> None:
+    """They stand wherever the range reaches, as many as have room; and the title says what the axis is."""
+    pyplot.figure(figsize=(inches, 2))
+    axes = rl.plot.variability(_results(tmp_path, _rounds(*rounds_s)), ax=pyplot.axes(), legend=False)
+    assert " ".join(label.get_text() for label in axes.get_xticklabels()) == ticks
+    assert axes.get_xlabel().endswith("(%; logarithmic beyond ±10 %)")
     assert overlapping((text.get_text(), box_of(text)) for text in shown_texts(pyplot.gcf())) == []
 
 
