@@ -36,6 +36,9 @@ _GAP = 2
 
 _INDENT = "  "
 
+_COMMAND = re.compile(r"(?:(?<=: )|(?<= or ))roofline [a-z]+ .+")
+"""At the end of a note."""
+
 
 def render(
     table: Table[Any],
@@ -115,7 +118,8 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
     notes = [note for note in table.notes if note.partition(":")[0].lower() not in dropped]
     if dropped:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
-        notes.append(f"Not shown at this width: {some_of(dropped, _MOST_DROPPED)} (use {ways})")
+        named = some_of(dropped, _MOST_DROPPED)
+        notes.append(f"Columns not shown at this width: {named}. Use {ways}")
     out = io.StringIO()
     console = Console(
         file=out,
@@ -135,9 +139,18 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
         console.print(_grid(cells, [texts for _, texts in block], heading=False))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     for note in notes:
-        indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
-        lines += wrapped(printable(note.strip()), width, indent=indent)
+        lines += _note_lines(note, width)
     return "\n".join(lines) + "\n"
+
+
+def _note_lines(note: str, width: int) -> list[str]:
+    """A note in lines of ``width``. A command at its end has a line of its own and stays whole: it can be copied."""
+    indent = " " * (len(note) - len(note.lstrip(" ")) + 2)
+    text = printable(note.strip())
+    command = _COMMAND.search(text)
+    if command is None:
+        return wrapped(text, width, indent=indent)
+    return [*wrapped(text[: command.start()], width, indent=indent), f"{indent}  {command[0]}"]
 
 
 def _grid(cells: Sequence[_Cells], rows: Iterable[Sequence[str]], *, heading: bool) -> rich.table.Table:

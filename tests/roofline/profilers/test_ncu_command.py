@@ -117,7 +117,7 @@ def test_it_keeps_to_the_width(run: Run, tmp_path: Path, width: int, narrow: boo
     _, out, _ = run("ncu", path, "--width", width)
     table = out.partition("  Times are")[0]
     assert max(map(len, out.splitlines())) <= width
-    assert ("Not shown at this width: tensor cores, launches" in out) is narrow
+    assert ("Columns not shown at this width: tensor cores, launches" in out) is narrow
     assert ("conv. forward" if narrow else "convolution forward") in table
     for text in ("kind", "999 µs", "20.0 M", "2.50 M", "8.00", "FLOP/", "DRAM"):
         assert text in table

@@ -98,7 +98,7 @@ def test_a_long_key_is_broken_before_columns_are_dropped() -> None:
         "mobilenet_v2-train-b128  1.0 s  a, b",
         "  -torch_default",
     ]
-    assert "Not shown" not in text
+    assert "not shown" not in text
 
 
 def test_a_long_key_below_a_heading_stays_indented() -> None:
@@ -123,10 +123,11 @@ def test_columns_are_dropped_in_their_order_and_named() -> None:
     assert "column0" in text.splitlines()[1]
     assert "column1" in text.splitlines()[1]
     assert "column2" not in text.splitlines()[1]
-    assert "Not shown at this width: column2 (use --width 46 or --format csv)" in " ".join(text.split())
+    said = "Columns not shown at this width: column2. Use --width 46 or --format csv"
+    assert said in " ".join(text.split())
     table = _table(_Row("k", 1.0), columns=(_NAME, *wide), display=(_NAME, *wide))
-    assert "(use --width 46 or all.csv)" in " ".join(render(table, "table", 40, complete="all.csv").split())
-    assert "(use COLUMNS=46)" in " ".join(render(table, "table", 40, complete="", wider="COLUMNS={}").split())
+    assert "Use --width 46 or all.csv" in " ".join(render(table, "table", 40, complete="all.csv").split())
+    assert "Use COLUMNS=46" in " ".join(render(table, "table", 40, complete="", wider="COLUMNS={}").split())
 
 
 def test_a_column_without_room_takes_its_note_with_it() -> None:
@@ -159,11 +160,11 @@ def test_the_width_that_is_named_is_the_least_that_shows_everything() -> None:
     ]
     table = _table(_Row("resnet50-train-b32-fp32", 1.0), columns=(_NAME, *columns), display=(_NAME, *columns))
     shown = " ".join(render(table, "table", 40).split())
-    told = re.search(r"Not shown at this width: b \(use --width (\d+) or --format csv\)", shown)
+    told = re.search(r"not shown at this width: b. Use --width (\d+) or --format csv", shown)
     assert told is not None
     assert int(told[1]) == len("resnet50-train") + 2 + 15 + 2 + 20
-    assert "Not shown" in render(table, "table", int(told[1]) - 1)
-    assert "Not shown" not in render(table, "table", int(told[1]))
+    assert "not shown" in render(table, "table", int(told[1]) - 1)
+    assert "not shown" not in render(table, "table", int(told[1]))
 
 
 def test_a_key_that_matters_more_keeps_its_width() -> None:
@@ -178,9 +179,9 @@ def test_a_key_that_matters_more_keeps_its_width() -> None:
     assert f"\n{'a' * 10}" in narrow
     assert "x" * 20 in narrow
     assert key in kept
-    assert "Not shown at this width: c " in kept
+    assert "Columns not shown" in kept
     assert key not in tight
-    assert "Not shown at this width: c " in tight
+    assert "Columns not shown" in tight
 
 
 def test_a_narrow_form_is_used_before_dropping() -> None:
@@ -221,6 +222,20 @@ def test_a_long_note_hangs() -> None:
     ]
 
 
+def test_a_command_in_a_note_can_be_copied() -> None:
+    """It is whole, on a line of its own: that of a note, and that which has the columns left out."""
+    command = f"roofline summary results/{'long-' * 12}label/20261130T222355Z-9049ed28.json"
+    wide: Column[_Row] = number("more", get=lambda _: "x" * 40, drop=1)
+    table = _table(_Row("key", 1.0), display=(_NAME, wide), notes=[f"Evidence of each case: {command} -v"])
+    assert render(table, "table", 40, complete=command, wider="COLUMNS={}").splitlines()[-5:] == [
+        "  Evidence of each case:",
+        f"    {command} -v",
+        "  Columns not shown at this width:",
+        "    more. Use COLUMNS=46 or",
+        f"    {command}",
+    ]
+
+
 @pytest.mark.parametrize("width", range(40, 100, 10))
 def test_no_figure_is_cut_off(width: int) -> None:
     """However long a key without a dash is: it is broken anywhere, and what doesn't fit goes and is named."""
@@ -229,7 +244,7 @@ def test_no_figure_is_cut_off(width: int) -> None:
     columns += [Column(name=name, title=name, get=lambda _row: "+1150.75 %") for name in names]
     key = "test_training_step[resnet50_imagenet_batch64_amp_bf16_channels_last_compile]"
     text = render(Table(title="t", columns=columns, rows=[key, "核" * 30]), "table", width)
-    head, _, note = text.partition("Not shown at this width: ")
+    head, _, note = text.partition("Columns not shown")
     shown = [name for name in names if name in head]
     assert shown == list(names[: len(shown)])
     assert all(name in note for name in names[len(shown) :])

@@ -131,7 +131,7 @@ def test_the_gate_shows_what_the_check_shows(tmp_path: Path) -> None:
     assert "Regression: 6 cases slower" in shown
     assert re.search(r"Error: slower: net\d-train-b32-fp32: \+[91]", shown)
     assert re.search(r"slower: and \d more \(-v shows all\)", shown)
-    assert "(use the environment variable COLUMNS=" in shown
+    assert "Use the environment variable COLUMNS=" in shown
     assert "--width" not in shown
     assert "-v shows all" not in " ".join(judged(tmp_path / "all", 0.2, "-v")[1])
 

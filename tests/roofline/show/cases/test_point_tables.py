@@ -297,7 +297,8 @@ def test_the_widest_rows_fit_into_80_columns(tmp_path: Path) -> None:
         build.record(case=build.case(batch=3), timing=build.timing(0.1, margin=None)),
     )
     lines = render(summary_table(result, points), "table", 80).splitlines()
-    assert max(map(len, lines)) <= 80
+    # A command stays whole.
+    assert max(len(line) for line in lines if not line.startswith("    roofline summary ")) <= 80
     assert "Too narrow" not in "\n".join(lines)
     rows = [line.split() for line in lines[4:12]]
     assert rows[0][:5] == ["mobilenet_v2", "130275", "±12%", "12.7G", "95-2055"]
