@@ -223,4 +223,6 @@ def table_options(function: Command, figures: tuple[str, ...] = ()) -> Command:
 
 def verbose_option(function: Command) -> Command:
     """``-v``: passed on as ``verbose``."""
-    return click.option("-v", "--verbose", is_flag=True, help="Show the notes below the table in full.")(function)
+    return click.option("-v", "--verbose", is_flag=True, help="Show in full what notes below the table only count.")(
+        function
+    )

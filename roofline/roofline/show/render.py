@@ -116,7 +116,7 @@ def _terminal(table: Table[Any], width: int, *, color: bool, complete: str, wide
     cells, dropped, needed = _fitted(table, width)
     # A note that begins with a column's heading explains that column.
     notes = [note for note in table.notes if note.partition(":")[0].lower() not in dropped]
-    if dropped:
+    if dropped and table.rows:
         ways = " or ".join(filter(None, (wider.format(needed), complete)))
         named = some_of(dropped, _MOST_DROPPED)
         notes.append(f"Columns not shown at this width: {named}. Use {ways}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roofline.comparison.sessions_table import Scatter, sessions_table
+from roofline.comparison.sessions_table import Scatter, scatters_of
 from roofline.machine.published import load
 from roofline.model.points import Point, place_all
 from roofline.results.reader import read_file
@@ -45,7 +45,7 @@ def _points(*results: ResultFile) -> tuple[Point, ...]:
 
 
 def _rows(*results: ResultFile) -> Sequence[Scatter]:
-    return sessions_table(_points(*results)).rows
+    return scatters_of(_points(*results))[0]
 
 
 def test_the_scatter_is_of_the_logarithms_between_sessions(tmp_path: Path) -> None:
@@ -71,10 +71,8 @@ def test_what_rounds_leave_open_is_the_root_mean_square_of_the_sessions(tmp_path
 
 def test_one_session_tells_no_scatter_and_says_so(tmp_path: Path) -> None:
     """No number stands where none can be known."""
-    table = sessions_table(_points(_session(tmp_path, 1, _case(0.1))))
-    (row,) = table.rows
+    (row,) = _rows(_session(tmp_path, 1, _case(0.1)))
     assert (len(row.seen), row.between, row.slowest_over_fastest) == (1, None, None)
-    assert any("measure more of them, pytest --roofline-sessions 5" in note for note in table.notes)
 
 
 def test_machines_workloads_and_commits_are_not_pooled(tmp_path: Path) -> None:
@@ -95,16 +93,15 @@ def test_rows_that_say_nothing_of_the_case_are_left_out_and_named(tmp_path: Path
     """Invalid ones and disturbed ones."""
     flag = Flag(name="test_failed", evidence="it did", invalid=True)
     disturbed = Rounds(steps=5, wall_s=(0.5,) * 10, disturbed=("steal",) * 10)
-    table = sessions_table(
+    (row,), notes = scatters_of(
         _points(
             _session(tmp_path, 1, _case(0.1)),
             _session(tmp_path, 2, _case(0.2, flags=(flag,))),
             _session(tmp_path, 3, build.record(timing=build.timing(0.1, rounds=disturbed))),
         )
     )
-    (row,) = table.rows
     assert (len(row.seen), row.step_time_s) == (1, pytest.approx(0.1))
-    left_out = "\n".join(table.notes)
+    left_out = "\n".join(notes)
     assert "invalid: test_failed (1 session left out)" in left_out
     assert "most rounds were disturbed from outside (1 session left out)" in left_out
 
@@ -123,10 +120,9 @@ def test_a_session_of_a_loud_hour_is_left_out(tmp_path: Path) -> None:
     quiet, loud = (Rounds(steps=5, wall_s=(0.5,) * 20, disturbed=(mark,) * 20) for mark in (None, "steal"))
     alone = build.record(timing=build.timing(0.1, rounds=quiet))
     others = [build.record(case=build.case(model=model), timing=build.timing(0.1, rounds=loud)) for model in ("a", "b")]
-    table = sessions_table(_points(_session(tmp_path, 1, alone, *others), _session(tmp_path, 2, alone)))
-    (row,) = table.rows
+    (row,), notes = scatters_of(_points(_session(tmp_path, 1, alone, *others), _session(tmp_path, 2, alone)))
     assert len(row.seen) == 1
-    assert any("most cases of the session were mostly disturbed from outside" in note for note in table.notes)
+    assert any("most cases of the session were mostly disturbed from outside" in note for note in notes)
 
 
 def test_nothing_to_show_is_no_success(tmp_path: Path, run: Run) -> None:
@@ -145,7 +141,7 @@ def test_roofs_are_no_cases(tmp_path: Path) -> None:
 
 
 def test_the_command_shows_it(tmp_path: Path, run: Run) -> None:
-    """In every form; machine and commit only where they differ."""
+    """In every form; machine and commit only where they differ, as a heading."""
     for index, step_s in enumerate((0.09, 0.1, 0.12), 1):
         _session(tmp_path, index, _case(step_s))
     code, out, _ = run("sessions", tmp_path)
@@ -155,6 +151,22 @@ def test_the_command_shows_it(tmp_path: Path, run: Run) -> None:
     code, out, _ = run("sessions", tmp_path, "--format", "json")
     (row,) = json.loads(out)
     assert (row["sessions"], row["machine"], row["commit"]) == (3, "epyc-2cpu", "0123456789")
+    for index in (4, 5):
+        _session(tmp_path, index, _case(0.1), on="a100")
+    lines = run("sessions", tmp_path, "--width", 80)[1].splitlines()
+    assert {"a100", "epyc-2cpu"} < {*lines}
+
+
+def test_cases_of_one_session_are_counted(tmp_path: Path, run: Run) -> None:
+    """A row of theirs says nothing of scatter; ``-v`` shows it, and a program gets every row."""
+    other = _case(0.2, case=build.case(id="alone", workload_hash="other"))
+    _session(tmp_path, 1, _case(0.1), other)
+    _session(tmp_path, 2, _case(0.1))
+    shown = run("sessions", tmp_path)[1]
+    assert "alone" not in shown
+    assert "1 case with one session" in shown
+    assert "alone" in run("sessions", tmp_path, "-v")[1]
+    assert len(json.loads(run("sessions", tmp_path, "--format", "json")[1])) == 2
 
 
 def test_a_copy_is_no_session(tmp_path: Path, run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.observations.observation import observe_record
-from roofline.comparison.sessions_table import sessions_table
+from roofline.comparison.sessions_table import scatters_of
 from roofline.machine.published import load
 from roofline.model.bounds import input_share
 from roofline.model.operations import break_down
@@ -76,7 +76,7 @@ def test_every_table_has_the_same_figure(tmp_path: Path, old: Path, schema: int)
         assert by_name["rounds_left_out"] == 2
     assert by_name["step_time_mean_s"] == pytest.approx(MEAN_S)
     assert by_name["rounds"] == 13
-    assert sessions_table([point]).rows[0].step_time_s == pytest.approx(0.1)
+    assert scatters_of([point])[0][0].step_time_s == pytest.approx(0.1)
     assert observe_record(record, point.benchmark.stats, "").value == pytest.approx(0.1)
     taken_apart = break_down(record, point.roofs, point.sol)
     assert taken_apart is not None

@@ -91,15 +91,15 @@ def scatter(results: Sequence[Path], width: int) -> tuple[list[str], bool]:
 
     :raises AnalysisError: it can't be made.
     """
-    from roofline.comparison.sessions_table import sessions_table
+    from roofline.comparison.sessions_table import scatters_of, sessions_table
     from roofline.machine.published import load
     from roofline.model.point_groups import cases
     from roofline.model.points import place_all
     from roofline.results.reader import read
 
     points = place_all(read(results).files, load(None))
-    table = sessions_table(points)
-    return rendered([table], width), bool(table.rows) or not cases(points)
+    scatters, left_out = scatters_of(points)
+    return rendered([sessions_table(scatters, left_out, verbose=True)], width), bool(scatters) or not cases(points)
 
 
 def rendered(tables: Sequence[Table[Any]], width: int, complete: str = "") -> list[str]:
