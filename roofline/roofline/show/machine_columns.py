@@ -7,8 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+from roofline.model.point_groups import by_machine, machine_names
+from roofline.model.points import Point
 from roofline.results.result import ResultFile
-from roofline.show.tables import Column, Dtype, number, words
+from roofline.show.render import text_of
+from roofline.show.tables import Column, Dtype, grouped, number, plain_value, words
 from roofline.text.units import scaled, unit_of
 
 
@@ -78,6 +81,30 @@ def machine_columns(results: Sequence[ResultFile]) -> list[Column[ResultFile]]:
             )
             columns.setdefault(column.name, replace(column, dtype=_LIMIT_DTYPES.get(name, dtype)))
     return list(columns.values())
+
+
+def differences_under_a_label(points: Sequence[Point], listed: Callable[[list[str]], str]) -> list[str]:
+    """Say in a line for each label of several machines what differs between their newest results, versions last.
+
+    :param listed: joins what differs, or some of it.
+    """
+    own, names = by_machine(points), machine_names(points)
+    lines = []
+    for machines in grouped(own, lambda machine: machine.label).values():
+        results = [
+            max((point.result for point in own[machine]), key=lambda result: result.when) for machine in machines
+        ]
+        columns = sorted(machine_columns(results), key=lambda column: column.name.startswith("version_"))
+        shown = [
+            (column.title.replace(",", ""), [text_of(column, plain_value(column, result)) for result in results])
+            for column in columns
+            if column.name != "fingerprint"
+        ]
+        differing = [f"{title} {' v '.join(texts)}" for title, texts in shown if len({*texts}) > 1]
+        if differing:
+            named = " and ".join(names[machine] for machine in machines)
+            lines.append(f"What differs between {named}: {listed(differing)}")
+    return lines
 
 
 def _in_words(value: Any, unit: str | None) -> str:

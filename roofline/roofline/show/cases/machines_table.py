@@ -12,6 +12,7 @@ from roofline.model.point_groups import cases, machine_names, newest
 from roofline.model.points import MachineKey, Point
 from roofline.schema.amounts import usable
 from roofline.show.columns import notes_of, pick
+from roofline.show.machine_columns import differences_under_a_label
 from roofline.show.tables import Column, Table, grouped, number, words
 from roofline.text.units import significant, some_of
 
@@ -82,6 +83,7 @@ def machines_table(points: Sequence[Point], *, verbose: bool = False) -> Table[M
         section_title="case",
         notes=[
             *notes,
+            *differences_under_a_label(shown, listed),
             *_invalid(shown, names, listed),
             *_drifted(rows, listed),
             *_not_compared(by_workload, names, listed),

@@ -153,18 +153,20 @@ def test_versions_that_differ_are_named(tmp_path: Path) -> None:
 
 
 def test_one_label_for_two_machines(tmp_path: Path) -> None:
-    """Device first, then the fingerprint tells them apart."""
+    """Device first, then the fingerprint tells them apart; what differs is said."""
     other = Device(kind="cuda", name="NVIDIA L4")
     points = _points(
         _run(tmp_path, "lab", _step(0.1)),
         _run(tmp_path, "lab", build.record(device=other), started="2", fingerprint="0123456789"),
-        _run(tmp_path, "lab", _step(0.1), started="3", fingerprint="abcdefghij"),
+        _run(tmp_path, "lab", _step(0.1), started="3", fingerprint="abcdefghij", cpu="AMD EPYC 7B14"),
     )
     assert list(machine_names(points).values()) == [
         "lab (AMD EPYC 7B13) [of lab]",
         "lab (NVIDIA L4)",
         "lab (AMD EPYC 7B13) [efghij]",
     ]
+    (note,) = (note for note in machines_table(points).notes if note.startswith("What differs between lab "))
+    assert note.endswith("processor AMD EPYC 7B13 v AMD EPYC 7B13 v AMD EPYC 7B14")
 
 
 def test_foreign_files_are_matched_by_name_with_a_warning(tmp_path: Path) -> None:
