@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from roofline.comparison.comparison_settings import Settings
@@ -14,8 +16,10 @@ from roofline.comparison.observations.runs import setup_differences
 from roofline.histories.change_points import SHORTEST, Change, FoundLevels
 from roofline.histories.judged_series import JudgedSeries, name_of
 from roofline.histories.series import Entry, commits_between
+from roofline.show.machine_columns import differences_under_a_label
 from roofline.show.tables import Column, Table, ends, number, seconds, share, words
 from roofline.text.units import (
+    SHOWS_ALL,
     counted,
     first_lines,
     minute,
@@ -90,18 +94,25 @@ def history_table(judged: Sequence[JudgedSeries], left_out: Sequence[str], by: B
     """Show the histories, those with changes first.
 
     :param left_out: lines on what isn't in them.
+    :param verbose: have levels of cases that are too short to be judged, too, and all lines below the table.
     """
     settings = judged[0].settings if judged else Settings()
-    one_machine = len({one.series.machine for one in judged}) == 1
-    rows: list[Any] = [row for one in judged for row in (_levels_of(one) if by == "level" else _points_of(one))]
+    short_hidden = by == "level" and not verbose
+    shown = [one for one in judged if one.levels is not None or not short_hidden]
+    rows: list[Any] = [row for one in shown for row in (_levels_of(one) if by == "level" else _points_of(one))]
     columns = _level_columns(settings.confidence) if by == "level" else _POINT_COLUMNS
     display = _displayed(settings.confidence) if by == "level" else columns
+    needed = {"machine": len({one.series.machine for one in judged}) > 1, "drift": any(one.drifts for one in judged)}
     return Table(
         title=sentence(judged),
         columns=columns,
         rows=rows,
-        display=[column for column in display if not (one_machine and column.name == "machine")],
-        notes=[*_notes(judged, verbose=verbose), *left_out],
+        display=[column for column in display if needed.get(column.name, True)],
+        notes=[
+            *_too_short(judged, hidden=short_hidden),
+            *_notes(judged, verbose=verbose),
+            *left_out,
+        ],
     )
 
 
@@ -121,15 +132,22 @@ def sentence(judged: Sequence[JudgedSeries]) -> str:
     """Say what the histories show."""
     asked = [change for one in judged for change in one.asked]
     slower = sum(change.effect.log_ratio > 0 for change in asked)
+    open_ended = [one for one in judged if not one.ended]
     counts = {
         "became slower": slower,
         "became faster": len(asked) - slower,
         "drift": sum(one.drifts for one in judged),
-        "too short": sum(one.levels is None for one in judged),
+        "not measured": sum(one.ended for one in judged),
+        "too short": sum(one.levels is None for one in open_ended),
+        "not judged": sum(one.levels is not None and one.why_not_judged is not None for one in open_ended),
     }
     parts = [f"{count} {words}" for words, count in counts.items() if count]
-    since = " since the revision" if any(one.by_revision for one in judged) else ""
-    return f"History of {counted(len(judged), 'case')}{since}: {', '.join(parts) or 'no change'}"
+    said = f"History of {counted(len(judged), 'case')}"
+    if judged and judged[0].revision:
+        said += f" after {judged[0].revision}"
+    said += f": {', '.join(parts) or 'no change'}"
+    earlier = sum(change.place < (one.since or 0) for one in judged for change in one.changes)
+    return f"{said} ({counted(earlier, 'change')} before it)" if earlier else said
 
 
 def _levels_of(one: JudgedSeries) -> list[_Level]:
@@ -203,7 +221,7 @@ _OF_CHANGES = ("case", "verdict", "change", "interval", "started_at", "commits",
 
 
 def _displayed(confidence: float) -> list[Column[Any]]:
-    """Where space is short, what gives way last is what a level is: verdict, change and time."""
+    """Where space is short, what gives way last is what a level is: verdict, change and the commits of it."""
     sure = f"{significant(100 * confidence, 2)} %"
     shown = {column.name: column for column in _level_columns(confidence)}
 
@@ -219,21 +237,33 @@ def _displayed(confidence: float) -> list[Column[Any]]:
         _MACHINE,
         shown["verdict"],
         _CHANGE,
-        number("interval", f"{sure} interval", "change_interval", signed_range, drop=3),
-        shown["started_at"],
-        words("commits", "likeliest", commits(lambda change: change.place - 1, lambda change: change.place), drop=2),
+        number("interval", f"{sure} interval", "change_interval", signed_range, drop=5),
+        replace(shown["started_at"], drop=2),
+        words(
+            "commits",
+            "likeliest",
+            commits(lambda change: change.place - 1, lambda change: change.place),
+            narrow=_shorter,
+            drop=1,
+        ),
         words(
             "surely",
             f"{sure} within",
             commits(lambda change: change.earliest - 1, lambda change: change.latest),
-            drop=5,
+            narrow=_shorter,
+            drop=6,
         ),
-        replace(shown["points"], drop=1),
-        replace(shown["step_time_s"], drop=1),
-        number("drift", get=lambda row: shown["drift"].get(row) if row.of.drifts else None, show=signed, drop=1),
-        replace(shown["scatter"], drop=6),
-        replace(shown["least_detectable"], drop=7),
+        replace(shown["points"], drop=4),
+        replace(shown["step_time_s"], drop=3),
+        number("drift", get=lambda row: shown["drift"].get(row) if row.of.drifts else None, show=signed, drop=2),
+        replace(shown["scatter"], drop=7),
+        replace(shown["least_detectable"], drop=8),
     ]
+
+
+def _shorter(commits: str) -> str:
+    """Shorten commits to as many digits as git itself shows."""
+    return re.sub(r"\b([0-9a-f]{7})[0-9a-f]+", r"\1", commits)
 
 
 _POINT_COLUMNS: tuple[Column[Any], ...] = (
@@ -241,12 +271,26 @@ _POINT_COLUMNS: tuple[Column[Any], ...] = (
     _MACHINE,
     _time("started_at", "started (UTC)", lambda row: row.entry.started_at),
     words("commit", get="entry.commit", show=short_commit),
-    words("changed", "with changes", "entry.dirty", lambda dirty: "yes" if dirty else "no", dtype="boolean"),
-    number("sessions", get=lambda row: len(row.entry.sessions), dtype="Int64"),
+    words("changed", "with changes", "entry.dirty", lambda dirty: "yes" if dirty else "no", drop=1, dtype="boolean"),
+    number("sessions", get=lambda row: len(row.entry.sessions), drop=2, dtype="Int64"),
     seconds("step_time_s", "step", "entry.step_time_s"),
     seconds("level_s", "level"),
     _CHANGE,
 )
+
+
+def _too_short(judged: Sequence[JudgedSeries], *, hidden: bool) -> list[str]:
+    """At most a line on the cases that are too short.
+
+    :param hidden: they have no rows.
+    """
+    count = sum(one.levels is None for one in judged)
+    if not count:
+        return []
+    return [
+        f"Too short: {counted(count, 'case')} with fewer than the {SHORTEST} points in which a change is seen, each a"
+        f" session or a set of them{f' {SHOWS_ALL}' if hidden else ''}"
+    ]
 
 
 def _notes(judged: Sequence[JudgedSeries], *, verbose: bool) -> list[str]:
@@ -256,9 +300,9 @@ def _notes(judged: Sequence[JudgedSeries], *, verbose: bool) -> list[str]:
         for change in one.changes
         if not one.lasts(change)
     ]
-    too_short = any(one.levels is None for one in judged)
+    sessions = [point for one in judged for entry in one.series.entries for point in entry.sessions]
     return [
-        *[f"Too short: a change is seen in {SHORTEST} points or more, each a session or a set of them"] * too_short,
+        *differences_under_a_label(sessions, partial(named, verbose=verbose)),
         *first_lines("Together", _together(judged), verbose=verbose),
         *first_lines("Beside the code", _beside_the_code(judged), verbose=verbose),
         *first_lines("Undone", undone, verbose=verbose),

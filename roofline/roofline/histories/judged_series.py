@@ -14,18 +14,30 @@ from roofline.text.units import counted, first_lines, signed, signed_range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """The commit after which changes are asked about; ``name`` is for people.
+
+    ``known``: the commit itself, then those before it. What is asked about came after the last result of the first of
+    these that a machine has results of.
+    """
+
+    name: str
+    known: Sequence[Collection[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSeries:
     """A series and what it shows; ``levels`` is None where it has too few points to show a change. Of the ``settings``
     of a comparison it is judged by the least effect and the confidence.
 
     ``since`` is the first point after the revision that is asked about: 0 where all of the series is, and None where
-    its machine has no result of the revision. ``by_revision`` tells whether one was asked about.
+    its machine has no result of the revision. ``revision`` is its name, empty where none was asked about.
     """
 
     series: Series
     settings: Settings
     levels: FoundLevels | None
-    by_revision: bool = False
+    revision: str = ""
     since: int | None = 0
 
     @property
@@ -59,44 +71,42 @@ class JudgedSeries:
     @property
     def is_new(self) -> bool:
         """Tell whether it was first measured after the revision."""
-        return self.by_revision and self.since == 0
+        return bool(self.revision) and self.since == 0
 
     @property
     def why_not_judged(self) -> str | None:
         """Say why a change that is asked about could not be seen; None where it could."""
         count = len(self.series.entries)
         if self.since is None:
-            return "no result of the revision, or of a commit before it, on its machine"
+            return f"no result of {self.revision}, or of a commit before it, on its machine"
         if self.ended:
-            return "not measured since the revision"
+            return f"not measured after {self.revision}"
         if self.levels is None:
             return f"{counted(count, 'point')}: a change is seen in {SHORTEST} or more"
         if 0 < self.since < LEAST_POINTS or count - self.since < LEAST_POINTS:
             return (
-                f"{counted(self.since, 'point')} up to the revision and {count - self.since} since: a level is seen in"
-                f" {LEAST_POINTS} or more"
+                f"{counted(self.since, 'point')} up to {self.revision} and {count - self.since} after it: a level is"
+                f" seen in {LEAST_POINTS} or more"
             )
         return None
 
 
-def judge_all(
-    series: Sequence[Series], settings: Settings, known: Sequence[Collection[str]] | None = None
-) -> list[JudgedSeries]:
+def judge_all(series: Sequence[Series], settings: Settings, revision: Revision | None = None) -> list[JudgedSeries]:
     """Judge every series; what became slower stands first, then other changes, drifts, and what is too short last.
 
-    :param known: the commit of a revision, then those before it: what is asked about came after the last result of the
-        first of these that a machine has results of. Default: all is.
+    :param revision: what is asked about came after it. Default: all is.
     :raises roofline.histories.change_points.LacksRuptures: it isn't installed.
     """
-    last_known = {machine: _last_known(series, machine, known or ()) for machine in {one.machine for one in series}}
-    sinces = [_since(one, last_known[one.machine]) if known is not None else 0 for one in series]
+    known = () if revision is None else revision.known
+    last_known = {machine: _last_known(series, machine, known) for machine in {one.machine for one in series}}
+    sinces = [0 if revision is None else _since(one, last_known[one.machine]) for one in series]
     level = _level(_chances(series, settings), settings)
     judged = [
         JudgedSeries(
             series=one,
             settings=settings,
             levels=_levels_of(one, since, settings, level),
-            by_revision=known is not None,
+            revision="" if revision is None else revision.name,
             since=since,
         )
         for one, since in zip(series, sinces, strict=True)
@@ -120,7 +130,7 @@ def judge_changed(series: Sequence[Series], settings: Settings) -> list[JudgedSe
 
 
 def _last_known(series: Sequence[Series], machine: str, known: Sequence[Collection[str]]) -> str:
-    """When a machine's last result of a revision began, as `judge_all` has it; empty where there is none."""
+    """When a machine's last result of a revision began, as `Revision` has it; empty where there is none."""
     entries = [entry for one in series if one.machine == machine for entry in one.entries]
     lasts = (max((entry.started_at for entry in entries if entry.commit in commits), default="") for commits in known)
     return next(filter(None, lasts), "")
@@ -170,16 +180,21 @@ def found_in(judged: Sequence[JudgedSeries], unreadable: Sequence[str], *, verbo
     """
     slower = [f"slower: {line_of(one, change)}" for one in judged for change in one.slower]
     unjudged = [(one, why) for one in judged if not one.is_new and (why := one.why_not_judged) is not None]
+    ended = [(one, why) for one, why in unjudged if one.ended]
+    nothing_after = len(ended) == len(judged)
     lines = {
         "slower": slower,
         "history too short": [f"{name_of(one)}: {why}" for one, why in unjudged if not one.ended],
-        "not measured since": [f"{name_of(one)}: {why}" for one, why in unjudged if one.ended],
+        "not measured since": [] if nothing_after else [f"{name_of(one)}: {why}" for one, why in ended],
         "file not read": [f"not read: {reason}" for reason in unreadable],
     }
     found = [
         (situation, line) for situation, of in lines.items() for line in first_lines(situation, of, verbose=verbose)
     ]
-    if all(one.why_not_judged is not None for one in judged):
+    if nothing_after:
+        revision = judged[0].revision
+        found.append(("nothing to judge", f"nothing was measured after {revision}: give --since an earlier commit"))
+    elif all(one.why_not_judged is not None for one in judged):
         found.append(("nothing to judge", "no case has a history in which a change could be seen"))
     return found
 

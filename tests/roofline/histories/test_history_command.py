@@ -57,12 +57,15 @@ def test_a_row_for_each_level_with_the_commits_between(run: Run, up: Path) -> No
 
 
 def test_the_table_names_the_commits(run: Run, up: Path) -> None:
-    """As git takes them; the machine only where there are several."""
-    code, out, _ = run("history", up, "--width", 200)
-    assert code == 0
-    assert out.startswith("History of 2 cases: 1 became slower\n")
-    assert f"{commit(11)[:10]}..{commit(12)[:10]}" in out
-    assert "epyc" not in out
+    """As git takes them, shorter where space is; the machine only where there are several."""
+    for width, digits in ((200, 10), (80, 7)):
+        code, out, _ = run("history", up, "--width", width)
+        assert code == 0
+        assert out.startswith("History of 2 cases: 1 became slower\n")
+        assert f" {commit(11)[:digits]}..{commit(12)[:digits]} " in out
+        assert "epyc" not in out
+    nights(up, UP[:8], label="other")
+    assert f" {commit(11)[:7]}..{commit(12)[:7]}\n" in run("history", up, "--width", 80)[1]
 
 
 def test_a_case_may_follow_the_files(run: Run, up: Path) -> None:
@@ -166,7 +169,7 @@ def test_a_case_that_is_new_or_ended_is_no_failure(run: Run, tmp_path: Path) -> 
         write(tmp_path / "nights", number, times)
     code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", commit(10))
     assert code == 0
-    assert err == "Warning: old-train-b32-fp32 on epyc-2cpu: not measured since the revision\n"
+    assert err == f"Warning: old-train-b32-fp32 on epyc-2cpu: not measured after {commit(10)[:10]}\n"
 
 
 def test_a_file_that_cannot_be_read_keeps_the_gate_from_passing(run: Run, up: Path) -> None:
@@ -205,7 +208,39 @@ def test_a_machine_without_a_result_of_the_revision_has_those_before_it(
             write(tmp_path / "nights" / "b", number, {"resnet50": 0.1}, sha=sha, label="b")
     monkeypatch.chdir(project.root)
     code, _, err = run("history", tmp_path / "nights", "--fail-on", "slower", "--since", "HEAD~9")
-    assert (code, err) == (0, "Warning: resnet50-train-b32-fp32 on b: not measured since the revision\n")
+    revision = f"HEAD~9 ({project.git('rev-parse', 'HEAD~9')[:10]})"
+    assert (code, err) == (0, f"Warning: resnet50-train-b32-fp32 on b: not measured after {revision}\n")
+
+
+def test_nothing_after_the_revision_is_no_want_of_change(run: Run, up: Path) -> None:
+    """The revision is named, and what changed before it is not asked about."""
+    code, out, err = run("history", up, "--fail-on", "slower", "--since", commit(19))
+    name = commit(19)[:10]
+    assert (code, out.splitlines()[0]) == (3, f"History of 2 cases after {name}: 2 not measured (1 change before it)")
+    assert err.startswith(f"Error: nothing was measured after {name}: ")
+    out = run("history", up, "--since", commit(15))[1]
+    assert out.startswith(f"History of 2 cases after {commit(15)[:10]}: no change (1 change before it)\n")
+    out = run("history", up, "--since", commit(17))[1]
+    assert out.startswith(f"History of 2 cases after {commit(17)[:10]}: 2 not judged (1 change before it)\n")
+
+
+def test_cases_that_are_too_short_are_counted(run: Run, tmp_path: Path) -> None:
+    """``-v`` shows a row of each, and a program gets them all."""
+    nights(tmp_path, [1.0] * 5)
+    shown = run("history", tmp_path)[1]
+    assert shown.startswith("History of 2 cases: 2 too short\n")
+    assert ID not in shown
+    assert ID in run("history", tmp_path, "-v", "--width", 200)[1]
+    assert [row["verdict"] for row in rows(run, tmp_path)] == ["too short"] * 2
+    assert len(rows(run, tmp_path, "--by", "point")) == 10
+
+
+def test_what_differs_between_machines_of_one_label_is_said(run: Run, tmp_path: Path) -> None:
+    """Their keys alone say nothing."""
+    for fingerprint, cpu in (("a" * 16, "EPYC 1"), ("b" * 16, "EPYC 2")):
+        nights(tmp_path / cpu, [1.0] * 8, fingerprint=fingerprint, cpu=cpu)
+    out = " ".join(run("history", tmp_path)[1].split())
+    assert "(AMD EPYC 7B13) [bbbbbb]: processor EPYC 1 v EPYC 2 " in out
 
 
 def test_what_a_machine_s_cases_share_is_said(run: Run, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from roofline.comparison.comparison_settings import Settings
 from roofline.comparison.gate import judge
 from roofline.histories.change_points import LacksRuptures
 from roofline.histories.history_table import By, history_table
-from roofline.histories.judged_series import JudgedSeries, found_in, judge_all
+from roofline.histories.judged_series import JudgedSeries, Revision, found_in, judge_all
 from roofline.histories.series import Series, series_of
 from roofline.machine.published import DeviceTable
 from roofline.model.point_groups import cases
@@ -92,12 +92,12 @@ def history(
         raise NoData(f"no session of {', '.join(map(str, paths))} has a case that can be used.")
     settings = Settings(least_effect=least_effect, confidence=confidence)
     try:
-        judged = judge_all(series, settings, None if since is None else _known(since, series))
+        judged = judge_all(series, settings, None if since is None else _revision(since, series))
     except LacksRuptures as error:
         raise WrongUsage(str(error)) from error
     if output.figure is not None:
         _draw(judged, output.figure)
-    emit([history_table(judged, left_out, by, verbose=verbose)], output)
+    emit([history_table(judged, left_out, by, verbose=verbose or output.is_data)], output)
     if fail_on is not None:
         gate = judge(found_in(judged, reading.unreadable, verbose=verbose))
         for message in gate.messages:
@@ -112,8 +112,8 @@ def _named(case: str, points: Sequence[Point], paths: Sequence[Path]) -> tuple[P
         raise click.UsageError(f"{error.message} There is no file of this name, either.") from error
 
 
-def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
-    """The commit of the results that is ``since``, and as far as git is there to tell, all that come before it.
+def _revision(since: str, series: Sequence[Series]) -> Revision:
+    """Find the commit of the results that is ``since``, and as far as git is there to tell, all that come before it.
 
     :raises NoData: none is.
     """
@@ -121,11 +121,14 @@ def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
     found: list[Collection[str]] = [
         {commit for commit in measured if len(since) >= _LEAST_COMMIT and commit.startswith(since)}
     ]
-    why = ""
+    name, why = short_commit(since), ""
     try:
         repository = Repository(Path())
         revision = repository.find(since)
         found += [{revision}, repository.reachable(revision)]
+        name = short_commit(revision)
+        if not revision.startswith(since):
+            name = f"{since} ({name})"
     except GitError as error:
         why = f" {str(error).removesuffix('.')}. Run it in the repository, or give the id of a result's commit."
     if not any(measured.keys() & commits for commits in found):
@@ -133,7 +136,7 @@ def _known(since: str, series: Sequence[Series]) -> Sequence[Collection[str]]:
             f"--since {since}: no result is of this commit or of one before it.{why} Results are of"
             f" {some_of([*map(short_commit, measured)], 5) or 'no commit'}."
         )
-    return found
+    return Revision(name=name, known=found)
 
 
 def _draw(judged: Sequence[JudgedSeries], path: Path) -> None:
