@@ -25,21 +25,32 @@ def cases(points: Iterable[Point]) -> tuple[Point, ...]:
 
 def newest(points: Sequence[Point]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
     """Of runs of the same workload on the same machine, under one label, the newest alone, never a mean of them; and
-    notes saying so.
+    notes saying so, with the numbers of threads where these differ.
     """
-    chosen: dict[tuple[str, ...], Point] = {}
-    dropped = Counter[str]()
+    runs: dict[tuple[str, ...], list[Point]] = {}
     for point in sorted(points, key=lambda point: (point.result.when, str(point.result.path))):
-        key = (*point.machine, *point.workload)
-        if key in chosen:
-            dropped[point.machine.label] += 1
-        chosen[key] = point
-    kept = set(map(id, chosen.values()))
-    notes = tuple(
-        f"{label}: {count} older result{'s' if count > 1 else ''} of the same workload left out, the newest is shown"
-        for label, count in dropped.items()
-    )
-    return tuple(point for point in points if id(point) in kept), notes
+        runs.setdefault((*point.machine, *point.workload), []).append(point)
+    several: dict[str, list[list[Point]]] = {}
+    for group in runs.values():
+        if len(group) > 1:
+            several.setdefault(group[0].machine.label, []).append(group)
+    kept = {id(group[-1]) for group in runs.values()}
+    notes = []
+    for label, groups in several.items():
+        older = sum(len(group) - 1 for group in groups)
+        notes.append(
+            f"{label}: {older} older result{'s' if older > 1 else ''} of the same workload left out, the newest is"
+            f" shown{_other_threads(point for group in groups for point in group)}"
+        )
+    return tuple(point for point in points if id(point) in kept), tuple(notes)
+
+
+def _other_threads(points: Iterable[Point]) -> str:
+    """Say with how many threads the points' runs computed; empty where all did with as many."""
+    machines = [point.result.machine for point in points]
+    counts = [None if machine is None else machine.threads.get("intra_op") for machine in machines]
+    threads = sorted({count for count in counts if count is not None})
+    return f"; threads differ: {', '.join(map(str, threads))}" if len(threads) > 1 else ""
 
 
 def runs_of(points: Iterable[Point]) -> str | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_cases_leave_out_the_roofs(tmp_path: Path, table: DeviceTable) -> None:
     assert [point.mode for point in cases(points)] == ["train"]
 
 
-def _run(tmp_path: Path, name: str, started: str, step_s: float, **machine: str) -> ResultFile:
+def _run(tmp_path: Path, name: str, started: str, step_s: float, **machine: Any) -> ResultFile:
     return build.result(
         tmp_path / name,
         [build.record(timing=build.timing(step_s))],
@@ -122,6 +123,16 @@ def test_the_newest_run_counts_and_none_is_averaged(tmp_path: Path, table: Devic
     shown, notes = newest(place_all([late, early], table))
     assert [point.step_time_s for point in shown] == [0.2]
     assert notes == ("epyc-2cpu: 1 older result of the same workload left out, the newest is shown",)
+
+
+def test_runs_with_other_threads_are_told(tmp_path: Path, table: DeviceTable) -> None:
+    """They are of one machine, and no comparison of the code."""
+    runs = [
+        _run(tmp_path, f"{count}.json", f"2026-11-{count}T00:00:00+00:00", 0.1, threads={"intra_op": count})
+        for count in (20, 10)
+    ]
+    _, (note,) = newest(place_all(runs, table))
+    assert note.endswith(", the newest is shown; threads differ: 10, 20")
 
 
 @pytest.mark.parametrize(
