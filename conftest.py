@@ -31,12 +31,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     add_short_flags(pluginmanager, group, (*SETTINGS, *suite_options.SETTINGS))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """The suite shows its own table; pytest-benchmark's, of 12 wide columns, comes with --benchmark-verbose."""
-    if suite.is_asked_for(config, _PERFTESTS):
-        config.option.benchmark_quiet = True
-
-
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """``-n auto`` of the suite: as many workers as there are devices."""

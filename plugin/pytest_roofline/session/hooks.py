@@ -25,6 +25,20 @@ from roofline.text.units import some_of
 _NAMED = 5
 """So many patterns that no case of the run is of are named."""
 
+_TABLE_OPTIONS: Mapping[str, object] = {
+    "benchmark_sort": "min",
+    "benchmark_group_by": "group",
+    "benchmark_columns": None,
+    "benchmark_name": "normal",
+    "benchmark_time_unit": None,
+    "benchmark_verbose": False,
+    "benchmark_histogram": [],
+    "benchmark_compare": [],
+    "benchmark_compare_fail": None,
+    "benchmark_cprofile": None,
+}
+"""pytest-benchmark's options of its table, and of what it shows and judges with that; and their defaults."""
+
 
 class SessionHooks:
     """Connects a `Run` to pytest and pytest-benchmark."""
@@ -266,6 +280,19 @@ class SessionHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_benchmark_update_json(self, output_json: dict[str, Any]) -> None:
         output_json[KEY] = to_json(self._run.session())
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_benchmark_group_stats(self, benchmarks: Sequence[Mapping[str, Any]]) -> list[Any] | None:
+        """Leave out pytest-benchmark's table where ours has all of its rows, unless the user asks for it.
+
+        Its times are means of all rounds: a second, differing figure of each case.
+        """
+        option, run = self._config.option, self._run
+        asked = option.verbose > 0 or any(
+            getattr(option, name, default) != default for name, default in _TABLE_OPTIONS.items()
+        )
+        shown = run.file is not None and all(KEY in row["extra_info"] for row in benchmarks)
+        return [] if shown and not asked else None
 
     def document(self) -> Mapping[str, Any]:
         """The pytest-benchmark document of what has been measured, through pytest-benchmark's own hooks."""

@@ -194,3 +194,23 @@ def test_plain_benchmarks_are_named_for_the_results_lack_them(project: pytest.Py
     run = project.runpytest_subprocess(*SAVED)
     run.stdout.fnmatch_lines(["results: *", "not in these results: test_plain, without the fixture roofline.*"])
     assert list(records(results(project))) == ["test_mine"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "plain", "shown"),
+    [
+        (SAVED, "", False),
+        ((*SAVED, "-v"), "", True),
+        ((*SAVED, "--benchmark-columns=median"), "", True),
+        (SAVED, "    def test_plain(benchmark): benchmark(int)\n", True),
+        (QUICK, "", True),
+    ],
+    ids=["all in ours", "-v", "columns", "a plain one", "no results"],
+)
+def test_pytest_benchmarks_table(project: pytest.Pytester, flags: tuple[str, ...], plain: str, shown: bool) -> None:
+    """It is left out where our own has all of its rows, unless somebody asks for it."""
+    project.makepyfile(f"{MEASURES}\n{plain}")
+    run = project.runpytest_subprocess(*flags)
+    assert run.ret == 0
+    assert any(line.startswith("Name (time in") for line in run.outlines) is shown
+    assert ("= roofline =" in run.stdout.str()) is (flags != QUICK)
