@@ -28,9 +28,10 @@ def test_a_summary_fits_the_screen_that_it_is_for(tmp_path: Path, monkeypatch: p
     assert len(shown) == 24
     assert shown[4] == "Need attention"
     assert shown[5] == "  resnet50-train-b7-fp32   10.0 ±0.80%  1.4-5.7     1.4  undetermined  2,3"
-    assert shown[-4:] == [
+    assert shown[-5:] == [
         "  [1] undetermined: range straddles the knee: 7 cases",
         "  [2] unsteady (invalid): 1 case, first resnet50-train-b7-fp32: a long story…",
         "  [3] disturbed: 1 case",
-        "  13 of 60 cases. All: roofline summary a.json -v",
+        "  12 of 60 cases. All:",
+        "    roofline summary a.json -v",
     ]
