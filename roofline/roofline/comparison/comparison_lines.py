@@ -95,13 +95,13 @@ class ComparisonLines:
             "invalid": self.of([case for case in invalid if not case.match.invalid_before]),
             "run not ended": self._incomplete(new),
             "removed": self.of(comparison.of("removed")),
+            "all together, disturbed": self._common(worse=True, certain=False),
             "within the floor": self._within_the_floor(),
             "file not read": lines_of_unreadable(comparison.unreadable, verbose=self._verbose),
             "invalid before, too": self.of([case for case in invalid if case.match.invalid_before]),
             "stale session": [*before_the_baseline(base, new), *other_code("new side", new)],
             "baseline run not ended": self._incomplete(base),
             "sessions missing": self._missing(),
-            "all together, disturbed": self._common(worse=True, certain=False),
             "inconclusive": self._undecided(),
         }
         return [(situation, line) for situation, of in lines.items() for line in of]

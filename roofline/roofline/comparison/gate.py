@@ -50,6 +50,9 @@ GATE_RULES = {
     ),
     "run not ended": GateRule(3, "a new run that was killed"),
     "removed": GateRule(3, "renamed, moved, or missing from half or more of the new sessions", allow_removed=WARNING),
+    "all together, disturbed": GateRule(
+        3, "cases share a change that is slower, or more, in an hour full of other programs, which may be why"
+    ),
     "within the floor": GateRule(3, "a case that is no longer than `--floor`"),
     "expectation not judged": GateRule(3, "not measured, undetermined, or nothing is expected"),
     "history too short": GateRule(
@@ -63,9 +66,6 @@ GATE_RULES = {
     "baseline run not ended": GateRule(WARNING, "it was killed", strict=3),
     "sessions missing": GateRule(
         WARNING, "fewer than half of the new sessions lack the case, or any of the baseline", strict=3
-    ),
-    "all together, disturbed": GateRule(
-        WARNING, "the same in an hour full of other programs, unless it is shown beyond that", strict=3
     ),
     "not measured since": GateRule(WARNING, "`roofline history`: a case that ended before the revision"),
     "inconclusive": GateRule(WARNING, "neither slower nor the same", strict=3),

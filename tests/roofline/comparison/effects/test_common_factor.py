@@ -198,7 +198,7 @@ def test_all_together_fail_a_check_that_no_case_does(run: Run, tmp_path: Path) -
     assert err.splitlines()[-1].startswith("Error: all 20 cases together: +4")
 
 
-def test_in_a_disturbed_hour_it_is_a_warning(run: Run, tmp_path: Path) -> None:
+def test_in_a_disturbed_hour_it_does_not_pass(run: Run, tmp_path: Path) -> None:
     """Four of the new sessions were disturbed and are left out: whose change the others show isn't certain."""
     times = {f"net{number}": 0.1 for number in range(20)}
     base = _scattered(tmp_path / "base", times, count=5)
@@ -207,8 +207,7 @@ def test_in_a_disturbed_hour_it_is_a_warning(run: Run, tmp_path: Path) -> None:
     sessions.edit(new[5:], sessions.disturbed)
     code, _, err = run("check", *new, "--baseline", *base, "--width", 1000)
     (line,) = [line for line in err.splitlines() if "together" in line]
-    assert (code, line.partition(" cases")[0]) == (0, "Warning: all 20")
-    assert run("check", *new, "--baseline", *base, "--strict")[0] == 3
+    assert (code, line.partition(" cases")[0]) == (3, "Error: all 20")
 
 
 def test_all_together_faster_is_told_and_passes(run: Run, tmp_path: Path) -> None:
