@@ -97,11 +97,16 @@ def input_share(record: Record) -> float | None:
 
 
 def communication_share(record: Record) -> float | None:
-    """Share of the step time in which messages between ranks were under way and nothing else ran; None for one rank."""
-    parallel, timing = record.parallel, record.timing
-    if parallel is None or parallel.communication_s is None or timing is None or not usable(timing.step_time_s):
+    """Share of a step in which messages between ranks were under way and nothing else ran; None for one rank.
+
+    Both parts of the step are under the profiler, where it takes longer than it was timed: of the rank that waited
+    least, which has the most work of its own.
+    """
+    parallel = record.parallel
+    if parallel is None or parallel.communication_s is None or not usable_or_zero(parallel.communication_s):
         return None
-    return parallel.communication_s / timing.step_time_s if usable_or_zero(parallel.communication_s) else None
+    own = [rank.own_s for rank in parallel.by_rank if rank.own_s is not None and usable(rank.own_s)]
+    return parallel.communication_s / (parallel.communication_s + max(own)) if own else None
 
 
 def launch_s(record: Record, roofs: Roofs) -> float | None:

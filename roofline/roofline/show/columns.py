@@ -375,7 +375,7 @@ MEANINGS: Mapping[str, str] = {
     "samples_per_s_sd": "spread x samples_per_s",
     "input_share": "share of the step time spent waiting for the next batch",
     "communication_s": "of a step, under the profiler: messages between ranks were under way and nothing else ran",
-    "communication_share": "communication_s over step_time_s",
+    "communication_share": "communication_s of the step under the profiler",
     "device_share": "share of the timed step in which the device ran something",
     "activation_byte": "all results of the forward pass",
     "saved_for_backward_byte": "kept for the backward pass: of the forward results, and of the batch",

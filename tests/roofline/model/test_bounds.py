@@ -11,7 +11,7 @@ from roofline.model.bounds import Bound, bound_of
 from roofline.model.placement import place
 from roofline.model.point_flags import derived
 from roofline.model.speed_of_light import speed_of_light
-from roofline.schema.record import Counters, Device, Flag, Memory, Parallel, Record, Rounds, Timing, Uncovered
+from roofline.schema.record import Counters, Device, Flag, Memory, Parallel, Rank, Record, Rounds, Timing, Uncovered
 from tests.roofline import build
 
 # Knee 100 FLOP/byte.
@@ -222,11 +222,14 @@ def test_nothing_to_conclude_from(record: Record | None, roofs: Roofs, why: str)
     assert bound.evidence
 
 
-@pytest.mark.parametrize(("communication_s", "kind"), [(0.49, "compute"), (0.5, "communication"), (None, "compute")])
+@pytest.mark.parametrize(("communication_s", "kind"), [(0.99, "compute"), (1.0, "communication"), (None, "compute")])
 def test_messages_that_nothing_hides_bound_a_step(communication_s: float | None, kind: str) -> None:
-    """From half of it on, by the rank that waited least."""
+    """From half of the step under the profiler on, which takes longer than the timed one; by the busiest rank."""
     step = _at(1000, 0.5)
     assert step.timing is not None
-    share = None if communication_s is None else communication_s * step.timing.step_time_s
-    parallel = Parallel(ranks=2, nodes=1, backend="gloo", strategy="ddp", communication_s=share)
+    assert step.timing.step_time_s < 1.0
+    ranks = tuple(Rank(node=0, label="here", own_s=own_s) for own_s in (1.0, 0.5, None))
+    parallel = Parallel(
+        ranks=3, nodes=1, backend="gloo", strategy="ddp", communication_s=communication_s, by_rank=ranks
+    )
     assert _judge(replace(step, parallel=parallel)).kind == kind
