@@ -4,18 +4,22 @@
 
 Sides are drawn as by `gate_stored`, from the same recordings. What is learned is of the quiet recordings of the same
 processor on other days; where there is none, of its other hours; where there is none, either, of the sessions of the
-same recording that were not drawn. *False alarms* and *caught* are shares of the cases that were compared, at several
-confidences. *Interval misses* says how often the interval of an unchanged case doesn't reach 0: half as often as it is
-meant to at least, and not more often.
+same recording that were not drawn. *Another hour* and *another day* are of a baseline of one quiet recording and a new
+side of a later one, as users compare them; what is learned is of the others of the processor.
 
-The picture in ``docs/images`` shows these. Each session is in many draws, so its Clopper-Pearson intervals count a
-session as one draw.
+*False alarms* and *caught* are shares of the cases that were compared, at several confidences. *Interval misses* says
+how often the interval of an unchanged case doesn't reach 0: of one hour half as often as it is meant to at least, and
+not more often.
+
+The picture in ``docs/images`` shows these of one hour. Each session is in many draws, so its Clopper-Pearson intervals
+count a session as one draw.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -54,16 +58,18 @@ Learning = Callable[[Split], Learned | None]
 def run(*, quick: bool = False) -> tuple[Figure, ...]:
     rng = np.random.default_rng(0)
     found = recordings()
+    trials = 20 if quick else TRIALS
     figures: list[Figure] = []
     missed: dict[str, dict[str, list[Share]]] = {"assumed": {}, "learned": {}}
     for label, recording in found.items():
-        drawn = list(splits(recording.count, A_SIDE, 20 if quick else TRIALS, rng))
+        drawn = list(splits(recording.count, A_SIDE, trials, rng))
         seen = {slowed: see(recording.sessions, slowed) for slowed in (0.0, *SLOWDOWNS)}
         learning = _learning(label, found, seen[0.0])
         title = f"{label}, {A_SIDE} a side"
         for name, known in (("assumed", _nothing), ("learned", learning)):
             compared = {
-                slowed: [_effects(seen[0.0], new, split, known) for split in drawn] for slowed, new in seen.items()
+                slowed: [_effects(seen[0.0], new, split, known(split)) for split in drawn]
+                for slowed, new in seen.items()
             }
             if not any(compared[0.0]):
                 continue
@@ -71,9 +77,41 @@ def run(*, quick: bool = False) -> tuple[Figure, ...]:
             figures += _rates(f"{title}, {name}", compared, aimed=aimed)
             missed[name][label] = _misses(compared[0.0])
             figures += _interval_figures(f"{title}, {name}", missed[name][label], bound=aimed)
+    figures += _of_other_hours(found, trials, rng)
     if not quick:
         _draw({name: _of_quiet(by_label, found) for name, by_label in missed.items()})
     return tuple(figures)
+
+
+def _of_other_hours(found: Mapping[str, Recording], trials: int, rng: np.random.Generator) -> Iterator[Figure]:
+    """Of a baseline of one quiet recording and a new side of a later one of the processor, all such pairs together."""
+    quiet = sorted((one for label, one in found.items() if not is_disturbed(label)), key=lambda one: one.began)
+    pairs = [(base, new) for base, new in combinations(quiet, 2) if base.cpu == new.cpu]
+    for title, of in (
+        ("another hour", [pair for pair in pairs if pair[0].day == pair[1].day]),
+        ("another day", [pair for pair in pairs if pair[0].day != pair[1].day]),
+    ):
+        compared: dict[str, dict[float, list[list[Effect]]]] = {"assumed": {}, "learned": {}}
+        for base, new in of:
+            drawn = [_of_each(base.count, new.count, rng) for _ in range(trials // len(of))]
+            others = [one for one in quiet if one.cpu == base.cpu and one is not base and one is not new]
+            ways = {"assumed": None, "learned": _learned_of(others, base)} if others else {"assumed": None}
+            seen = see(base.sessions)
+            for slowed in (0.0, *SLOWDOWNS):
+                later = see(new.sessions, slowed)
+                for name, known in ways.items():
+                    effects = [_effects(seen, later, split, known) for split in drawn]
+                    compared[name].setdefault(slowed, []).extend(effects)
+        for name, by_slowdown in compared.items():
+            if by_slowdown:
+                yield from _rates(f"{title}, {A_SIDE} a side, {name}", by_slowdown, aimed=False)
+                misses = _misses(by_slowdown[0.0])
+                yield from _interval_figures(f"{title}, {A_SIDE} a side, {name}", misses, bound=False)
+
+
+def _of_each(base: int, new: int, rng: np.random.Generator) -> Split:
+    """Draw the sessions of two sides, each from so many of its own."""
+    return Split(*(tuple(rng.permutation(count)[:A_SIDE].tolist()) for count in (base, new)))
 
 
 def _nothing(_: Split) -> None:
@@ -91,8 +129,7 @@ def _learning(label: str, found: Mapping[str, Recording], observed: Observed) ->
     ]
     if others:
         on_other_days = [one for one in others if one.day != found[label].day]
-        seen = [see(one.sessions) for one in on_other_days or others]
-        learned = learn({case: [[one for each in seen for one in each[case] if one]] for case in observed}, SESSIONS)
+        learned = _learned_of(on_other_days or others, found[label])
         return lambda _: learned
     return lambda split: learn(
         {
@@ -103,12 +140,17 @@ def _learning(label: str, found: Mapping[str, Recording], observed: Observed) ->
     )
 
 
-def _effects(base: Observed, new: Observed, split: Split, known: Learning) -> list[Effect]:
+def _learned_of(others: Sequence[Recording], recording: Recording) -> Learned | None:
+    """What other recordings teach of the cases of one."""
+    seen = [see(one.sessions) for one in others]
+    return learn({case: [[one for each in seen for one in each[case] if one]] for case in recording.sessions}, SESSIONS)
+
+
+def _effects(base: Observed, new: Observed, split: Split, learned: Learned | None) -> list[Effect]:
     """Of the cases that both sides know something of, by what was learned where that holds."""
     sides = {case: (usable(base[case], split.base), usable(new[case], split.new)) for case in base}
     compared = {case: pair for case, pair in sides.items() if all(pair)}
     effects = [effect_of(*pair) for pair in compared.values()]
-    learned = known(split)
     if learned is None:
         return effects
     priors = [learned.of(case) for case in compared]

@@ -108,9 +108,14 @@ class Recording:
         return len(next(iter(self.sessions.values())))
 
     @property
+    def began(self) -> str:
+        """When the first session began (UTC)."""
+        return next(iter(self.sessions.values()))[0].began
+
+    @property
     def day(self) -> str:
-        """The date (UTC) on which the first session began."""
-        return next(iter(self.sessions.values()))[0].began[:10]
+        """The date of that."""
+        return self.began[:10]
 
 
 def recordings() -> dict[str, Recording]:
