@@ -120,7 +120,7 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         title="p99 latency",
         column="latency_p99_s",
         paths=("timing.latency.p99_s",),
-        # Of stretches of 2 s in `benchmarks/data/step_times_quiet.npz`: three times as far as their medians.
+        # Of stretches of 2 s of a quiet machine: `python -m benchmarks latency`.
         prior=Prior(deviation=0.15, unknown_error=0.1),
         error=_p99_error,
     ),
@@ -136,6 +136,7 @@ FIGURES: dict[FigureName, ComparedFigure] = {
         title="energy",
         column="energy_j_per_step",
         paths=("energy_j_per_step",),
+        # Twice that of times. Nothing was recorded: no machine at hand counted energy.
         prior=Prior(deviation=0.04),
         error=_energy_error,
     ),
