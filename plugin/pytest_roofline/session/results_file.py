@@ -151,6 +151,25 @@ class ResultsFile:
             self.journal.unlink()
 
 
+def is_held(path: Path) -> bool:
+    """Tell whether a run that still measures writes this journal. False where nothing tells.
+
+    :raises OSError: it can't be opened.
+    """
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a network file system without locks
+            return False
+    return False
+
+
 def write_step_log(results: Path, case: Case, measured: Measured, steps: int) -> str:
     """Write the CSV of a case's single steps beside the results.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_roofline.session.results_file import is_held
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
 from roofline.results.benchmark_fields import commit_of
@@ -44,19 +45,26 @@ class EarlierRun:
 
 
 def newest(folder: Path) -> Path:
-    """Find the newest results in a machine's folder whose run did not come to its end.
+    """Find the newest results in a machine's folder whose run did not come to its end, and doesn't measure any more.
 
     :raises NotResumed: there are none.
     """
+    measuring: list[Path] = []
     files = [one for ending in (".json", journal.SUFFIX) for one in folder.glob(f"*{ending}")]
     for path in sorted(files, key=lambda one: one.stem, reverse=True):
         if journal.is_superseded(path):
             continue
         try:
-            if not _session(journal.load(path), path).complete:
-                return path
+            if _session(journal.load(path), path).complete:
+                continue
+            held = is_held(path)
         except (OSError, ValueError, NotResumed):
             continue  # another tool's file, or one that is empty or damaged: named by itself, it says so
+        if not held:
+            return path
+        measuring.append(path)
+    if measuring:
+        return measuring[0]  # its file says that it can't be opened
     raise NotResumed(
         f"{folder}: no run in it that did not come to its end. Give the -n that it was begun with, or leave the flag"
         " out to begin one."

@@ -146,6 +146,22 @@ def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: py
     assert "it had 77 CPUs, this has " in refused()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_a_run_that_still_measures_is_passed_over(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest that nobody writes is gone on with; where there is none, the refusal says why."""
+    killed = end(three, monkeypatch, "b", 9)
+    newer = killed.with_name("29991231T000000Z-nogit.journal")
+    newer.write_bytes(killed.read_bytes())
+    measuring = ResultsFile.resumed(newer)
+    result, ran = resumed(three)
+    assert (result.ret, ran) == (1, ["c"])
+    assert not killed.exists()
+    result, ran = resumed(three)
+    assert (result.ret, ran) == (4, [])
+    assert "29991231T000000Z-nogit.journal: its run still measures" in result.stderr.str()
+    os.close(measuring._descriptor)
+
+
 def _file(run: pytest.Pytester) -> str:
     (path,) = run.path.glob("test_*.py")
     return path.name
