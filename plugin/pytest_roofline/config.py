@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_roofline.options import SETTINGS, Options
-from pytest_roofline.settings import Setting, SettingError, flags_of, resolve, source
+from pytest_roofline.settings import Given, Setting, SettingError, flags_of, resolve, source
 
 if TYPE_CHECKING:
     import pytest
 
 _OPTIONS: pytest.StashKey[Options] = pytest.StashKey()
+_BEFORE_CONFTESTS = pytest.StashKey[tuple[pytest.Parser, frozenset[str]]]()
+"""pytest's parser, and the names of the options that it had before any conftest file was read."""
 
 NOTES = pytest.StashKey[list[str]]()
 """What a suite wants readers of the results to know; it puts it there while tests are collected."""
@@ -63,6 +65,32 @@ def idle_flags(config: pytest.Config, settings: Iterable[Setting], why: Mapping[
     """
     given = {setting.name: source(config, setting) or "" for setting in settings if setting.name in why}
     return [f"{flag}: no effect: {why[name]}" for name, flag in given.items() if flag.startswith("-")]
+
+
+def note_options(config: pytest.Config, parser: pytest.Parser) -> None:
+    """Keep which options there are before conftest files add theirs."""
+    config.stash[_BEFORE_CONFTESTS] = parser, frozenset(vars(config.known_args_namespace))
+
+
+def project_options(config: pytest.Config) -> dict[str, Any]:
+    """Give the values of the options that the project's conftest files added, where they aren't the defaults.
+
+    :returns: by the flag.
+    """
+    if _BEFORE_CONFTESTS not in config.stash:  # a conftest file loaded the plugin
+        return {}
+    parser, known = config.stash[_BEFORE_CONFTESTS]
+    try:
+        defaults = vars(parser.parse_known_args([]))
+    except pytest.UsageError:  # the project has an option that must be given
+        defaults = dict.fromkeys(vars(config.option))
+    given = {}
+    for name in sorted(defaults.keys() - known):
+        value = getattr(config.option, name, defaults[name])
+        if value != defaults[name]:
+            flag = f"--{name.removeprefix('roofline_').replace('_', '-')}"
+            given[flag] = value.text if isinstance(value, Given) else value
+    return given
 
 
 def change_options(config: pytest.Config, **changes: Any) -> None:

@@ -235,8 +235,8 @@ class Options:
         parse=_resumed,
         bare=True,
         help="Go on with a run that did not come to its end: measure what is left, into the same file. FILE is its "
-        "JSON or journal, by default the newest of this machine in the results folder. Cases, machine, commit, "
-        "versions and protocol have to be the same.",
+        "JSON or journal, by default the newest of this machine in the results folder that no run writes. Cases, "
+        "options, threads, machine, code and versions have to be the same.",
     )
     roofs: Literal["auto", "measure", "off"] = _setting(
         metavar="WHEN",

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_roofline.config import NOT_MEASURED, deselect, disabled, misread_path, options_of, spelled, uses_roofline
+from pytest_roofline.config import (
+    NOT_MEASURED,
+    deselect,
+    disabled,
+    misread_path,
+    note_options,
+    options_of,
+    spelled,
+    uses_roofline,
+)
 from pytest_roofline.device.selection import KINDS
 from pytest_roofline.options import GENERAL_MARKERS, MARKERS, SETTINGS
 from pytest_roofline.settings import add_flags, source
@@ -47,6 +56,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         type="bool",
         default=False,
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> None:
+    note_options(early_config, parser)
 
 
 def _marks(config: pytest.Config) -> bool:

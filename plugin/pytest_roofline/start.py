@@ -17,6 +17,7 @@ from pytest_roofline.config import (
     disabled,
     idle_flags,
     options_of,
+    project_options,
     spelled,
     uses_roofline,
 )
@@ -163,6 +164,7 @@ def _keeping_run(config: pytest.Config, plan: PlannedTests) -> Run:
         place=place_of(config),
         baseline=None if standing is None else standing.baseline,
         bounds=bounds(config, plan),
+        project_options=project_options(config),
     )
 
 

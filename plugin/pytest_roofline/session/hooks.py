@@ -17,6 +17,7 @@ import pytest
 from pytest_roofline.config import spelled, uses_roofline
 from pytest_roofline.session.expected_bounds import not_held
 from pytest_roofline.session.results_file import ResultsError, with_short_parameters
+from pytest_roofline.session.resume import CHANGES, changes
 from pytest_roofline.session.run import Run, new_rows
 from roofline.schema.record import KEY
 from roofline.schema.record_json import to_json
@@ -339,9 +340,10 @@ def _lost(run: Run) -> list[str]:
 
 
 def commit_info(config: pytest.Config) -> dict[str, Any]:
+    """Give what pytest-benchmark says of the commit, and a digest of the changes beside it."""
     info: dict[str, Any] = config.hook.pytest_benchmark_generate_commit_info(config=config)
     config.hook.pytest_benchmark_update_commit_info(config=config, commit_info=info)
-    return info
+    return {**info, CHANGES: changes()}
 
 
 def nothing_measured(run: Run) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pytest_roofline.device.system import run_program
 from pytest_roofline.session.results_file import is_held
 from roofline.files.writing import sync_folder, write_text
 from roofline.results import journal
@@ -42,6 +47,29 @@ class EarlierRun:
     def ended(self, test: str) -> bool:
         """Tell whether the test isn't to be run again."""
         return test in self.finished or test == self.died_in
+
+
+CHANGES = "changes"
+"""Of a file's ``commit_info``: the digest of `changes`; None or absent where it isn't known."""
+
+
+def changes() -> str | None:
+    """Digest what differs from the commit of the current folder: tracked files, and Python files that aren't tracked.
+
+    :returns: None without a git repository.
+    """
+    git = partial(run_program, timeout_s=60, environment=os.environ)
+    changed = git(("git", "diff", "--no-ext-diff", "--full-index", "HEAD"))
+    code = (":/*.py", ":(exclude,top)*site-packages/*")
+    untracked = git(("git", "ls-files", "--others", "--exclude-standard", "-z", "--", *code))
+    if changed.code != 0 or untracked.code != 0:
+        return None
+    digest = sha256(changed.out.encode())
+    for name in filter(None, untracked.out.split("\0")):
+        digest.update(name.encode())
+        with suppress(OSError):  # a link that leads nowhere
+            digest.update(Path(name).read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def newest(folder: Path) -> Path:
@@ -88,10 +116,13 @@ def earlier(
         *_other_cases(session, begun.planned, planned),
         *_other_machine(_machine(begun.document, path), machine),
         *_other_code(begun.document.get("commit_info"), commit_info),
-        *_differing(session.settings, now.settings),
+        *_differing(session.settings, now.settings, absent="not given"),
     ]
     if others:
-        raise NotResumed(f"{path} is of another run: {'; '.join(others)}. Leave the flag out to measure anew.")
+        raise NotResumed(
+            f"{path} is of another run: {'; '.join(others)}. Go on with it as it was begun, or"
+            " measure anew without resuming it."
+        )
     rows = _rows(begun.document, path)
     died_in = begun.running if begun.running in planned else None
     return EarlierRun(
@@ -191,6 +222,9 @@ def _other_machine(before: Machine, now: Machine) -> Iterator[str]:
             else f"it had {had} CPUs, this has {has} (-n divides them)"
         )
     yield from _differing(before.versions, now.versions)
+    for kind, had in before.threads.items():
+        if had != (has := now.threads.get(kind)):
+            yield f"torch had {had} {kind} threads, has {has}"
 
 
 def _other_code(before: Any, now: Mapping[str, Any]) -> Iterator[str]:
@@ -201,9 +235,15 @@ def _other_code(before: Any, now: Mapping[str, Any]) -> Iterator[str]:
         yield f"its commit is {was}, this one {is_now}"
     elif bool(was_dirty) != bool(is_dirty):
         yield "one of both has changes beside the commit"
+    else:
+        had, has = (one.get(CHANGES) if isinstance(one, Mapping) else None for one in (before, now))
+        if None not in (had, has) and had != has:
+            yield f"the changes beside its commit were others ({had}, now {has})"
 
 
-def _differing(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
+def _differing(
+    before: Mapping[str, str | None], now: Mapping[str, str | None], *, absent: str = "not recorded"
+) -> Iterator[str]:
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
-            yield f"{name} was {before.get(name) or 'not recorded'}, is {now.get(name) or 'not recorded'}"
+            yield f"{name} was {before.get(name) or absent}, is {now.get(name) or absent}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
@@ -87,6 +88,7 @@ class Run:
     :param notes: what a reader of the results should know.
     :param place: which session of a set this is.
     :param baseline: what the results are held against at the end.
+    :param project_options: what options of the project's own were given other than their defaults, by their flags.
     :param bounds: what the cases are held against as they are measured, beside their markers; None: they aren't.
     """
 
@@ -100,6 +102,7 @@ class Run:
         place: SessionSet | None = None,
         baseline: Baseline | None = None,
         bounds: SuiteBounds | None = None,
+        project_options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.options = options
         self.device = device
@@ -158,6 +161,10 @@ class Run:
         )
         self._arguments = arguments
         self._notes = notes
+        self._settings = shaping(options) | {
+            flag: results_file.without_folders(str(results_file.shown(value)))
+            for flag, value in project_options.items()
+        }
         self._place = place
         self._baseline = baseline
         self._shard = None if options.shard is None else Shard(index=options.shard[0], count=options.shard[1])
@@ -265,7 +272,7 @@ class Run:
             noted=dict(self.options.note),
             set=self._place,
             shard=self._shard,
-            settings=shaping(self.options),
+            settings=self._settings,
             **journal.progress(self.planned, self.finished),
         )
         if self.earlier is None:

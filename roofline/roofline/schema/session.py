@@ -123,7 +123,8 @@ class Session:
     not_run: tuple[str, ...] = ()
     """Ids of the others: the run ended in one of them or before it."""
     settings: dict[str, str] = field(default_factory=dict)
-    """The plugin's settings that shape a measurement, by their names; empty in older files."""
+    """The plugin's settings that shape a measurement, by their names, and by their flags the project's own that were
+    given; empty in older files."""
     segments: tuple[str, ...] = ()
     """UTC, ISO 8601: when each part of a run began that was resumed; empty for a run in one go."""
 

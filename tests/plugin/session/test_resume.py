@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,21 @@ def three(project: pytest.Pytester) -> pytest.Pytester:
     return project
 
 
-def end(run: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, test: str, by: int) -> Path:
+def end(run: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, test: str, by: int, *more: str) -> Path:
     """Measure until a test ends the run by a signal."""
     with monkeypatch.context() as patch:
         patch.setenv("ENDS_IN", test)
         patch.setenv("BY", str(int(by)))
-        run.runpytest_subprocess(*MEASURE)
+        run.runpytest_subprocess(*MEASURE, *more)
     (left,) = [path for path in (run.path / "results").rglob("*") if path.suffix in (".json", ".journal")]
     return left
+
+
+def repository(run: pytest.Pytester) -> None:
+    """Commit the project."""
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *command], cwd=run.path, check=True)
 
 
 def resumed(run: pytest.Pytester, *more: str) -> tuple[pytest.RunResult, list[str]]:
@@ -144,6 +152,69 @@ def test_another_run_is_not_gone_on_with(three: pytest.Pytester, monkeypatch: py
     before = json.dumps(content).encode()
     stopped.write_bytes(before)
     assert "it had 77 CPUs, this has " in refused()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_options_of_the_project_have_to_be_the_same(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case may depend on them and have one name with all their values."""
+    three.makeconftest("""
+        from pytest_roofline.settings import Setting, add_flags, whole
+
+        def pytest_addoption(parser, pluginmanager):
+            group = parser.getgroup("mine")
+            group.addoption("--hidden", type=int, default=8)
+            group.addoption("--token", default="secret")
+            add_flags(parser, pluginmanager, group, [Setting(name="grad_accum_steps", help="", parse=whole(1))])
+    """)
+    stopped = end(three, monkeypatch, "b", 2, "--hidden", "9")
+    settings = json.loads(stopped.read_text())[KEY]["settings"]
+    assert {name: value for name, value in settings.items() if name.startswith("-")} == {"--hidden": "9"}
+    for more, why in (
+        (("--hidden", "10"), "--hidden was 9, is 10."),
+        (("--hidden", "8"), "--hidden was 9, is not given."),
+        (("--hidden", "9", "--roofline-grad-accum-steps", "4"), "--grad-accum-steps was not given, is 4."),
+    ):
+        result, ran = resumed(three, *more)
+        assert (result.ret, ran) == (4, [])
+        assert why in result.stderr.str()
+    result, ran = resumed(three, "--hidden=9", "-q", "--token", "secret")
+    assert (result.ret, ran) == (0, ["b", "c"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_threads_have_to_be_the_same(three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another number of them is another speed, not another machine."""
+    stopped = end(three, monkeypatch, "b", 2)
+    content = json.loads(stopped.read_text())
+    threads = content["machine_info"][KEY]["threads"]
+    threads["intra_op"] += 1
+    stopped.write_text(json.dumps(content))
+    result, ran = resumed(three)
+    assert (result.ret, ran) == (4, [])
+    assert f"torch had {threads['intra_op']} intra_op threads, has {threads['intra_op'] - 1}." in result.stderr.str()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+@pytest.mark.parametrize("tracked", [True, False], ids=["tracked", "untracked"])
+def test_changes_beside_the_commit_have_to_be_the_same(
+    three: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tracked: bool
+) -> None:
+    """Of tracked code and of tests that aren't tracked yet; what isn't code may change."""
+    test = three.path / _file(three)
+    code = test.read_text()
+    if not tracked:
+        test.unlink()
+    repository(three)
+    test.write_text(f"{code}\nSIZE = 1\n")
+    stopped = end(three, monkeypatch, "b", 2)
+    test.write_text(f"{code}\nSIZE = 2\n")
+    result, ran = resumed(three)
+    assert (result.ret, ran) == (4, [])
+    assert "is of another run: the changes beside its commit were others (" in result.stderr.str()
+    test.write_text(f"{code}\nSIZE = 1\n")
+    (three.path / "notes.md").touch()
+    result, ran = resumed(three, str(stopped))
+    assert (result.ret, ran) == (0, ["b", "c"])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
