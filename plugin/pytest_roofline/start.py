@@ -27,8 +27,8 @@ from pytest_roofline.options import SETTINGS, without_effect
 from pytest_roofline.parallel import ranks, torchrun
 from pytest_roofline.profilers.ncu import counting_pass
 from pytest_roofline.profilers.perf_stat import PerfStat
-from pytest_roofline.session import expected_bounds, results_file, resume
-from pytest_roofline.session.case_timeout import CaseTimeout, TimeLimit
+from pytest_roofline.session import case_timeout, expected_bounds, results_file, resume
+from pytest_roofline.session.case_timeout import TimeLimit
 from pytest_roofline.session.hooks import SessionHooks, commit_info
 from pytest_roofline.session.outcomes import CaseHooks
 from pytest_roofline.session.progress import on_terminal
@@ -71,7 +71,7 @@ def start(config: pytest.Config, items: list[pytest.Item]) -> None:
     if chosen.isolate and disabled(config) is None:
         config.pluginmanager.register(Isolation(run, config), "roofline-isolation")
     elif chosen.case_timeout is not None and disabled(config) is None and keeps:
-        config.pluginmanager.register(CaseTimeout(run, config, hooks.save), "roofline-case-timeout")
+        case_timeout.watch(run, config, chosen.case_timeout, hooks.save)
     run.progress = None if chosen.no_progress or not keeps else on_terminal(config, left, place_of(config))
     if run.progress is not None:
         config.pluginmanager.register(run.progress, "roofline-progress")

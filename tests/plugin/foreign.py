@@ -40,10 +40,10 @@ HANGS = """
     later, limits = faulthandler.dump_traceback_later, []
     faulthandler.dump_traceback_later = lambda seconds, **how: limits.append((seconds, how))
 
-    def hang():
+    def hang(sleep=time.sleep):
         seconds, how = limits[-1]
         later(seconds / 100, **how)
-        time.sleep(600)
+        sleep(600)
 """
 """Tests whose process has a limit of time: of one that hangs it is up a hundred times as soon, of others never."""
 

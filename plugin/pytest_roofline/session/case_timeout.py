@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,12 +20,31 @@ from pytest_roofline.config import case_name, options_of, spelled, uses_roofline
 from pytest_roofline.session.run import Run
 
 GRACE_S = 15.0
-"""How long the case has to come back to Python, after which its process is left as it is."""
+"""How long the case has to come back to Python, and after that its process to end."""
 
 
 def _overdue(config: pytest.Config) -> str:
     """Say why a case that took too long was ended."""
     return f"it was still running after {options_of(config).case_timeout:g} s ({spelled(config, 'case_timeout')})"
+
+
+def watch(run: Run, config: pytest.Config, limit: float, save: Callable[[], None]) -> None:
+    """Have a case that takes too long end the run. Where it lets no other thread run, a `TimeLimit` ends the process:
+    the journal has all that was measured, and which case ran.
+
+    :param limit: seconds for a whole test.
+    :param save: adds to the journal what is new.
+    """
+    config.pluginmanager.register(CaseTimeout(run, config, save), "roofline-case-timeout")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+        shown = os.dup(2)
+    config.pluginmanager.register(TimeLimit(limit + 2 * GRACE_S, shown), "roofline-time-limit")
+    if run.file is not None:  # that limit itself can't say it
+        run.announced.append(
+            f"{spelled(config, 'case_timeout')}: a case that is still running after {limit:g} s ends the run, and"
+            f" {spelled(config, 'resume')} goes on without it."
+        )
 
 
 class CaseTimeout:
@@ -86,15 +106,15 @@ class CaseTimeout:
 
 
 class TimeLimit:
-    """Ends a process that another one started, by a thread that needs nothing of Python, and leaves where it hung.
+    """Ends the process by a thread that needs nothing of Python, and leaves where it hung.
 
     :param seconds: for a whole test, its fixtures included.
-    :param file: for the traceback.
+    :param file: for the traceback: its path, or its number where it is open.
     """
 
-    def __init__(self, seconds: float, file: Path) -> None:
+    def __init__(self, seconds: float, file: Path | int) -> None:
         self._seconds = seconds
-        self._file = file.open("w", encoding="utf-8")
+        self._file = file.open("w") if isinstance(file, Path) else file
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Generator[None, object, object]:

@@ -138,7 +138,7 @@ def died(earlier: EarlierRun, planned: Mapping[str, str]) -> NotMeasured | None:
     """Say why the case in which the earlier run's process ended has no number; None where it ended in none."""
     if earlier.died_in is None:
         return None
-    reason = "the run's process was killed, or died, while it ran; it was left out when the run was resumed"
+    reason = "the run's process hung, was killed or died while it ran; it was left out when the run was resumed"
     return NotMeasured(id=planned[earlier.died_in], outcome="error", reason=reason)
 
 

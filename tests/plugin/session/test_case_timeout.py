@@ -9,10 +9,10 @@ import pytest
 
 from roofline.results import journal
 from roofline.schema.record import KEY
-from tests.plugin.foreign import QUICK
+from tests.plugin.foreign import HANGS, QUICK, results, session_of
 
-HANGS = """
-    import os, signal, threading, time, torch
+CASES = f"""{HANGS}
+    import ctypes, os, signal, threading, torch
     from torch import nn
     from pytest_roofline.session import case_timeout
 
@@ -28,8 +28,10 @@ HANGS = """
         step(roofline)
 
     def test_b(roofline):
+        if os.environ["HANGS"] == "keeps the lock":
+            hang(ctypes.PyDLL(None).sleep)
         if os.environ["HANGS"] == "deaf":
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         hangs.set()
         time.sleep(600)
 
@@ -44,7 +46,7 @@ MEASURE = (*QUICK, "--roofline-results", "results", "--roofline-roofs", "off", "
 @pytest.mark.parametrize("kind", ["waits", "deaf"])
 def test_a_case_that_hangs_ends_the_run(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """One that can be reached lets the run make its JSON; of one in a kernel that never ends the journal stays."""
-    project.makepyfile(HANGS)
+    project.makepyfile(CASES)
     monkeypatch.setenv("HANGS", kind)
     result = project.runpytest_subprocess(*MEASURE)
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -64,3 +66,24 @@ def test_a_case_that_hangs_ends_the_run(project: pytest.Pytester, monkeypatch: p
     done: dict[str, Any] = json.loads(path.read_text())
     assert [row["name"] for row in done["benchmarks"]] == ["test_a", "test_c"]
     assert [(one["id"], one["outcome"]) for one in done[KEY]["not_measured"]] == [("test_b", "timeout")]
+
+
+@pytest.mark.skipif("sys.platform == 'win32'")
+def test_a_case_that_lets_no_thread_run_ends_the_process(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps Python's lock. The traceback shows where, and the journal has which case it was."""
+    project.makepyfile(CASES)
+    monkeypatch.setenv("HANGS", "keeps the lock")
+    result = project.runpytest_subprocess(*MEASURE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["--roofline-case-timeout: a case * after 1 s ends the run, and --roofline-resume *"])
+    result.stderr.fnmatch_lines(["Timeout (0:00:00.03*)!", "*in test_b"])
+    (path,) = (project.path / "results").rglob("*.journal")
+    assert [row["name"] for row in journal.load(path)["benchmarks"]] == ["test_a"]
+    resumed = project.runpytest_subprocess(*MEASURE, "--roofline-resume")
+    assert resumed.ret == pytest.ExitCode.TESTS_FAILED
+    resumed.stdout.fnmatch_lines(["left out: the run ended without a word in *::test_b. *"])
+    done = results(project)
+    assert [row["name"] for row in done["benchmarks"]] == ["test_a", "test_c"]
+    assert [(one.id, one.outcome) for one in session_of(done).not_measured] == [("test_b", "error")]
