@@ -6,7 +6,6 @@ fixture it does nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -90,10 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """``-n auto`` of a run whose command line has one of our flags: as many as there are GPUs or NUMA nodes.
 
-    pytest-xdist's own variable wins, and too many are refused as those of ``-n`` are.
+    Too many are refused as those of ``-n`` are.
     """
-    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
-        return None
     given = any((source(config, setting) or "").startswith("-") for setting in SETTINGS)
     return workers_of(config) if given else None
 

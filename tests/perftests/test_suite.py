@@ -17,9 +17,11 @@ import torch
 from perftests import suite
 from perftests.matrix import CaseSpec
 from perftests.suite import Suite, is_asked_for, refuse_flags
-from pytest_roofline.device import device_memory
+from pytest_roofline.device import cpus, device_memory
+from pytest_roofline.device.selection import Wanted
 from pytest_roofline.session.run import RUN
 from pytest_roofline.settings import Given
+from pytest_roofline.workers.device_shares import automatic
 from pytest_roofline.workers.role import ROLE, Role
 from tests import forked
 from tests.forked import ROOT
@@ -161,6 +163,18 @@ def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch, free: int | None, st
     found = SUITE.shortage(CASE, torch.device("cpu"), step=step)
     assert (found is None) if ends is None else (found is not None and ends in found)
     assert replace(SUITE, values={"no_memory_check": True}).shortage(CASE, torch.device("cpu"), step=step) is None
+
+
+def test_auto_starts_a_worker_for_each_device(tmp_path: Path) -> None:
+    """Though no flag names one; pytest-xdist by itself counts the cores."""
+    pytest.importorskip("xdist")
+    (tmp_path / "many_cores.py").write_text("import psutil\npsutil.cpu_count = lambda logical=True: 7\n")
+    command = ["perftests", "-n", "auto", "-k", "nothing", "-p", "many_cores", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), forked.CHILDREN: "yes"}
+    ended = forked.run("pytest", command, ROOT, environment)
+    count = automatic(Wanted(None), cpus.AT_START)
+    assert f"created: {count}/{count} worker" in ended.stdout
+    assert ended.returncode == 4
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -33,9 +34,10 @@ def distributes(config: pytest.Config) -> bool:
 
 def workers_of(config: pytest.Config) -> int | None:
     """Count the workers that ``-n auto`` starts of a run that measures, each with a GPU or a NUMA node; None for
-    others, whose number is pytest-xdist's business.
+    others, whose number is pytest-xdist's business, and where its own variable says it.
     """
-    if config.option.numprocesses != "auto" or disabled(config) is not None:
+    asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
+    if config.option.numprocesses != "auto" or asked or disabled(config) is not None:
         return None
     try:
         return automatic(options_of(config).device, cpus.AT_START)
