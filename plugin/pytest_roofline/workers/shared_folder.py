@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -93,6 +93,23 @@ def await_kept(folder: Path, test: str) -> None:
     path, rest, until = _kept(folder, test), threading.Event(), time.monotonic() + _KEPT_S
     while not path.exists() and time.monotonic() < until:
         rest.wait(0.001)  # tests may replace time.sleep
+
+
+def tell_roofs(folder: Path, workers: Collection[str]) -> None:
+    """Tell the workers which of them have roofs to measure. Where the disk is full nobody waits for them."""
+    had, have = {*folder.glob("roofs-*")}, {folder / f"roofs-{worker}" for worker in workers}
+    with suppress(OSError):
+        for path in had - have:
+            path.unlink()
+        for path in have - had:
+            path.touch()
+
+
+def await_roofs(folder: Path, worker: str) -> None:
+    """Wait until no other worker has roofs to measure. One that has some itself doesn't: others may wait for it."""
+    own, rest = folder / f"roofs-{worker}", threading.Event()
+    while not own.exists() and any(folder.glob("roofs-*")):
+        rest.wait(0.01)
 
 
 def _kept(folder: Path, test: str) -> Path:

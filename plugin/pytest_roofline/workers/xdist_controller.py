@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from pytest_roofline.config import disabled, options_of, spelled, temporary_fold
 from pytest_roofline.device import cpus
 from pytest_roofline.workers.device_shares import Places, automatic
 from pytest_roofline.workers.role import KEY, ROLE, Role
-from pytest_roofline.workers.shared_folder import ForWorkers, PlannedTests, tell_kept
+from pytest_roofline.workers.shared_folder import ForWorkers, PlannedTests, tell_kept, tell_roofs
 
 if TYPE_CHECKING:
     from pytest_roofline.session.hooks import SessionHooks
@@ -47,9 +47,10 @@ def workers_of(config: pytest.Config) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """A run that keeps what workers measure, and what takes it."""
+    """A run that keeps what workers measure, and what takes it. ``roofs``: tests of those that it is to measure."""
 
     plan: PlannedTests
+    roofs: frozenset[str]
     run: Run
     hooks: SessionHooks
     gains: TakesGains
@@ -75,9 +76,12 @@ class Controller:
         self._places: Places | None = None
         self._ending = ExitStack()
         self._asked = False
+        self._tests: Sequence[str] = ()
         self._kept: _Kept | None = None
         self._begun: set[str] = set()
         """Tests that a worker has begun."""
+        self._roofs: dict[str, str] = {}
+        """Tests of roofs that have not ended, with the worker that has them."""
 
     @cached_property
     def _folder(self) -> Path:
@@ -92,13 +96,17 @@ class Controller:
             self._config.stash[ROLE] = self._role(0, count)
         role = self._role(self._places.take(node.gateway.id), count)
         node.workerinput[KEY] = role.to_json()
-        self._outlive(node)
+        self._watch_sending(node)
 
-    def _outlive(self, node: Any) -> None:
-        """Let sending to a worker that has died fail silently: next pytest-xdist hears of it, and has others go on."""
+    def _watch_sending(self, node: Any) -> None:
+        """Note which roofs a worker is sent. Let sending to one that has died fail silently: next pytest-xdist hears of
+        it, and has others go on.
+        """
         send = node.sendcommand
 
-        def send_to_the_living(name: str, **values: object) -> None:
+        def send_to_the_living(name: str, **values: Any) -> None:
+            if name == "runtests":
+                self._hand_out(values["indices"], node.gateway.id)
             try:
                 send(name, **values)
             except OSError:
@@ -107,6 +115,16 @@ class Controller:
 
         node.sendcommand = send_to_the_living
 
+    def _hand_out(self, places: Iterable[int], worker: str) -> None:
+        """Have the others wait with their cases while a worker has roofs.
+
+        :param places: of the tests that it gets, among those that were collected.
+        """
+        tests = {self._tests[place] for place in places}
+        if self._kept is not None and (roofs := tests & self._kept.roofs):
+            self._roofs |= dict.fromkeys(roofs, worker)
+            tell_roofs(self._folder, self._roofs.values())
+
     def _role(self, place: int, count: int) -> Role:
         return Role(folder=self._folder, place=place, count=count, cpus=self._cpus, session=self._session)
 
@@ -114,13 +132,17 @@ class Controller:
         """A worker has ended, or died."""
         assert self._places is not None
         self._places.give_back(node.gateway.id)
+        # Its successor may get them behind cases: nobody waits for that.
+        self._roofs = {test: worker for test, worker in self._roofs.items() if worker != node.gateway.id}
+        tell_roofs(self._folder, self._roofs.values())
         text = getattr(node, "workeroutput", {}).get(KEY)
         if text is not None and self._kept is not None:
             self._kept.gains.add(text, node.gateway.id)
 
-    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """A worker has collected; none has begun a test before all have.
 
+        :param ids: the tests' full names, the same of each worker.
         :raises pytest.UsageError: it can't measure, or nothing can be kept.
         """
         assert self._places is not None
@@ -128,7 +150,7 @@ class Controller:
         if plan is not None:
             self._refuse(plan, node)
         if not self._asked:
-            self._asked = True
+            self._asked, self._tests = True, ids
             self._start(plan)
 
     def _refuse(self, plan: PlannedTests, node: Any) -> None:
@@ -148,8 +170,9 @@ class Controller:
 
         run, hooks = begun
         run.alone = MachineLock(self._folder).alone
-        self._kept = _Kept(plan=plan, run=run, hooks=hooks, gains=TakesGains(run, self._config))
         ended = () if run.earlier is None else [test for test in plan.tests if run.earlier.ended(test)]
+        roofs = frozenset(plan.tests).difference(plan.planned, ended)
+        self._kept = _Kept(plan=plan, roofs=roofs, run=run, hooks=hooks, gains=TakesGains(run, self._config))
         results = None if run.results_path is None else str(run.results_path)
         ForWorkers(left_out=tuple(ended), results=results).write(self._folder)
         self._ending.enter_context(hooks.measuring())
@@ -196,6 +219,8 @@ class Controller:
             self._kept.run.finished.append(test)
             self._kept.hooks.save()
             tell_kept(self._folder, test)
+            if self._roofs.pop(test, None) is not None:
+                tell_roofs(self._folder, self._roofs.values())
 
     # Inside of the terminal's, which then shows what came of the run.
     @pytest.hookimpl(wrapper=True, trylast=True)

@@ -14,11 +14,13 @@ from pytest_roofline.session.run import Run
 from pytest_roofline.workers.gains import GivesGains
 from pytest_roofline.workers.machine_lock import MachineLock
 from pytest_roofline.workers.role import KEY, Role
-from pytest_roofline.workers.shared_folder import ForWorkers, await_kept
+from pytest_roofline.workers.shared_folder import ForWorkers, await_kept, await_roofs
 
 
 class XdistWorker(GivesGains):
-    """Connects a worker's run to pytest and pytest-xdist. Cases run beside those of other workers, roofs alone."""
+    """Connects a worker's run to pytest and pytest-xdist. Roofs are measured alone and first; cases run beside
+    those of other workers.
+    """
 
     def __init__(self, run: Run, config: pytest.Config, role: Role) -> None:
         super().__init__(run, config)
@@ -51,7 +53,10 @@ class XdistWorker(GivesGains):
         return result
 
     def _turn(self, item: pytest.Item) -> AbstractContextManager[None]:
-        return self._lock.beside() if item.get_closest_marker("roofs") is None else self._lock.alone()
+        if item.get_closest_marker("roofs") is not None:
+            return self._lock.alone()
+        await_roofs(self._folder, self._config.workerinput["workerid"])  # type: ignore[attr-defined]
+        return self._lock.beside()
 
 
 class LeavesOut:

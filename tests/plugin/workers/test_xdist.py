@@ -255,3 +255,35 @@ def test_roofs_are_measured_by_a_worker(project: pytest.Pytester) -> None:
     project.runpytest_subprocess(*SAVED, "-n", "1").assert_outcomes(passed=2)
     (roof,) = session_of(results(project)).roofs
     assert (roof.name, len(roof.samples)) == ("launch", 2)
+
+
+ROOFS_LAST = """
+    import pytest, torch
+    from torch import nn
+
+    def note(what):
+        with open("order.txt", "a") as file:
+            print(what, file=file)
+
+    @pytest.mark.parametrize("number", range(6))
+    def test_it(roofline, number):
+        note("case")
+        roofline(nn.Linear(8, 4), torch.randn(2, 8))
+
+    @pytest.mark.roofs
+    @pytest.mark.parametrize("name", ["launch", "other"])
+    def test_roof(roofline, name):
+        note("roof")
+        if name == "other":
+            pytest.skip("there is none")
+        roofline.roof(name)
+"""
+
+
+@pytest.mark.skipif(len(cpus.AT_START) < 2, reason="two workers need two cores")
+@pytest.mark.usefixtures("forked_children")
+def test_no_worker_begins_a_case_before_the_roofs_are_measured(project: pytest.Pytester) -> None:
+    """Though the other worker has them all: bounds are asserted right after a case."""
+    project.makepyfile(ROOFS_LAST)
+    project.runpytest_subprocess(*SAVED, "-n", "2").assert_outcomes(passed=7, skipped=1)
+    assert (project.path / "order.txt").read_text().split() == ["roof", "roof", *["case"] * 6]
